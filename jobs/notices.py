@@ -99,7 +99,8 @@ class Notifier:
         if user:
             return _person_of(user, known)
         channel, _, address = notice.user.partition(":")
-        if channel not in known or not address:
+        owner = await self._core.directory.users.by_contact(notice.tenant, channel, address)
+        if channel not in known or not address or (owner and not owner.accepts(channel)):
             return None
         return _Person(Recipient(address, contacts={channel: [address]}))
 
@@ -134,7 +135,7 @@ def _person_of(user: User, known: set[str]) -> _Person | None:
     contacts = {
         channel: addresses
         for channel, addresses in user.contacts.items()
-        if addresses and channel in known and channel not in user.opt_out
+        if addresses and channel in known and user.accepts(channel)
     }
     return _Person(Recipient(user.id, user.name, contacts=contacts), user.locale) if contacts else None
 

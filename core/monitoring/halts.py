@@ -156,7 +156,7 @@ async def halt_of(store: Store, channel: str, tenant: str = "") -> Halt | None:
 
 
 def _contacts(user: User, names: Sequence[str]) -> dict[str, Sequence[str]]:
-    return {name: user.contacts[name] for name in names if user.contacts.get(name) and name not in user.opt_out}
+    return {name: user.contacts[name] for name in names if user.contacts.get(name) and user.accepts(name)}
 
 
 def _key(channel: str, tenant: str) -> str:

@@ -315,7 +315,8 @@ def each_once(recipients: Iterable[Recipient]) -> Sequence[Recipient]:
 def _is_address(one: Recipient) -> bool:
     """Return whether a recipient is named by one address alone, such as `telegram:100001`."""
     channel, _, address = str(one.id).partition(":")
-    return list(one.contacts.items()) == [(channel, [address])]
+    contacts = [(name, canonical(name, to)) for name, some in one.contacts.items() for to in some]
+    return contacts == [(channel, canonical(channel, address))]
 
 
 def _bare_address(one: Recipient) -> tuple[str, str] | None:

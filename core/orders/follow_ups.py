@@ -19,7 +19,7 @@ from core.deliveries.histories.reader import HistoryReader
 from core.deliveries.histories.recipient_search import STILL_COMING, why_not_reached
 from core.directory import Directory
 from core.errors import Conflict, Invalid, NotFound, Refused
-from core.model.delivery import Following, FollowUp, LeavesOut, NewDelivery, Recipient
+from core.model.delivery import Following, FollowUp, LeavesOut, NewDelivery
 from core.model.history_key import HistoryKey
 from core.model.people import id_text
 from core.model.question import row_field
@@ -199,7 +199,8 @@ class FollowUps:
             if one.number not in unknown:
                 people.append((one, Addressee(one.id, one.name, values=dict(values))))
             elif person is None:
-                people.append((one, Recipient(one.id, one.name, given, one.origin, values=values, place=PLACE)))
+                same: dict[str, str | list[str]] = {channel: list(some) for channel, some in given.items()}
+                people.append((one, Addressee(one.id, one.name, contacts=same, values=dict(values))))
         return people
 
     async def _contacts(self, found: _Followed, numbers: Collection[int]) -> Mapping[int, Mapping[str, Sequence[str]]]:

@@ -25,7 +25,6 @@ from core.directory.importing.kinds import COLUMNS, NAME_PARTS, parse_id
 from core.directory.importing.reader import RowReader, in_pages
 from core.errors import Invalid
 from core.model.contacts.addresses import EMAIL_ADDRESS, canonical, channel_of_form, without_duplicates
-from core.model.delivery import Recipient
 from core.model.history_key import Id
 from core.model.people import User, fault_of_address, faults_of_id, faults_of_name, name_words
 from core.model.text.characters import nfc, with_plain_spaces
@@ -293,7 +292,8 @@ def _addressees(rows: Sequence[_Row], named: Mapping[int, Id], place: str) -> Pl
                 known = f"{known} ({row.number})"
             else:
                 values = first.values
-        addressees.append((where, Recipient(known, row.name or None, row.contacts, values=values, place=where)))
+        contacts: dict[str, str | list[str]] = {channel: list(some) for channel, some in row.contacts.items()}
+        addressees.append((where, Addressee(known, row.name or None, contacts=contacts, values=dict(values))))
     return addressees
 
 

@@ -109,7 +109,7 @@ class ReplyContacts:
         """
         bots, mails = await self._names()
         names = [*bots, *mails]
-        return {name: user.contacts[name] for name in names if name in user.contacts and name not in user.opt_out}
+        return {name: user.contacts[name] for name in names if name in user.contacts and user.accepts(name)}
 
     async def of_reader(self, tenant: str, reader: User) -> Mapping[str, Sequence[str]]:
         """Return the contacts by which a reader of an inbox can reply. Without one, its address of the directory is one
@@ -118,7 +118,7 @@ class ReplyContacts:
         if (contacts := await self.of(reader)) or not reader.email:
             return contacts
         for mail in (await self._names())[1]:
-            if mail not in reader.opt_out and not await self._directory.users.by_contact(tenant, mail, reader.email):
+            if reader.accepts(mail) and not await self._directory.users.by_contact(tenant, mail, reader.email):
                 return {mail: [reader.email]}
         return {}
 
@@ -131,12 +131,12 @@ class ReplyContacts:
         (user,) = await self._directory.users.lookup(thread.tenant, [person.id])
         if owner is None and user is None:
             return way
-        if owner and id_text(owner.id) == id_text(person.id) and way.channel not in owner.opt_out:
+        if owner and id_text(owner.id) == id_text(person.id) and owner.accepts(way.channel):
             return way
         if user:
             for channel, addresses in (await self.of(user)).items():
                 return ReplyRoute(channel, addresses[0])
-            if way.channel in user.contacts and way.channel not in user.opt_out:
+            if way.channel in user.contacts and user.accepts(way.channel):
                 return ReplyRoute(way.channel, user.contacts[way.channel][0])
         raise Conflict("THREAD_UNREACHABLE", "This person has no contact by which it can be written to.")
 

@@ -124,7 +124,7 @@ class QuestionNotices:
         if user is None or user.blocked or history.question is None or history.answers is None:
             return
         known = (await self._channels.current()).names
-        contacts = {name: to for name, to in user.contacts.items() if name in known and name not in user.opt_out}
+        contacts = {name: to for name, to in user.contacts.items() if name in known and user.accepts(name)}
         text = closing_text(history.text, in_language(history.question, user.locale), history.answers)
         if contacts:
             recipient = Recipient(sender.id, user.name, contacts)
@@ -234,7 +234,7 @@ class QuestionNotices:
         tenant, found = fields["tenant"] or "", dict[str, list[str]]()
         if record.is_member:
             (user,) = await self._directory.users.lookup(tenant, [record.id])
-            return {name: to for name, to in user.contacts.items() if name not in user.opt_out} if user else {}
+            return {name: to for name, to in user.contacts.items() if user.accepts(name)} if user else {}
         async for parcel in self._reader.parcels(key, fields):
             for entry in parcel.entries:
                 if entry.number == number and entry.address and entry.address not in found.get(parcel.channel, ()):

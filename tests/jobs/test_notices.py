@@ -185,6 +185,16 @@ async def test_nobody_is_told_of_the_job_of_a_user_without_contacts(scene: Scene
     assert scene.courier.attempted == []
 
 
+@pytest.mark.parametrize("job", [ANNA, JobId("university", "hunt", "echo:anna")])
+@pytest.mark.parametrize("wish", [UserChange(blocked=True), UserChange(opt_out=("echo",))])
+async def test_a_user_that_is_blocked_or_has_opted_out_is_not_told(scene: Scene, job: JobId, wish: UserChange) -> None:
+    await Directory(scene.playground.stack.store).users.update("university", 1, wish)
+    await scene.run(fail, job)
+    await scene.playground.in_state(JobState.FAILED, job)
+    await scene.nobody_waits()
+    assert await scene.playground.stack.redis.keys("history:*") == []
+
+
 async def test_a_notice_is_sent_once_though_the_process_is_killed_before_it(scene: Scene) -> None:
     """The change of the job and the notice are one step; whichever process runs next sends it."""
     await scene.playground.jobs.start(ANNA)

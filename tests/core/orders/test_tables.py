@@ -80,6 +80,22 @@ async def test_rows_are_recipients_with_contacts_and_values(office: Office, cont
     assert await office.directory.users.lookup(TENANT, ["sms:+79990000001"]) == [None], "nobody is stored"
 
 
+async def test_a_row_with_the_number_of_a_person_is_this_person_and_holds_to_its_wishes(office: Office) -> None:
+    """Rows with the same number and other cells are messages of their own, and none goes to who wants none."""
+    anna = User(1, "Анна Петрова", contacts={"sms": ["+79990000001"]})
+    await office.directory.users.create(TENANT, anna)
+    rows = csv(HEADER, ANNA, (*ANNA[:2], 3), BORIS)
+    delivery = await prepared(office, rows)
+    assert [one.id for one in delivery.recipients] == [1, "sms:+79990000001 (3)", "sms:+79990000002"]
+    await office.directory.users.update(TENANT, 1, UserChange(opt_out=("sms",)))
+    delivery = await prepared(office, rows)
+    assert [(one.opted_out, one.contacts) for one in delivery.recipients] == [
+        (("sms",), {}),
+        (("sms",), {}),
+        ((), {"sms": ["+79990000002"]}),
+    ]
+
+
 async def test_a_table_of_ten_thousand_rows_is_sent_to(office: Office) -> None:
     people = [(f"Person {number}", f"+7999{number:07}", number) for number in range(10_000)]
     delivery = await prepared(office, csv(HEADER, *people))
