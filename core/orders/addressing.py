@@ -103,12 +103,19 @@ class Addressing:
     async def _as_owners_wish(self, tenant: str, people: Sequence[Recipient]) -> Sequence[Recipient]:
         """Return recipients with given contacts without those that belong to a person of the directory that wants no
         messages there, or is blocked; and in the hours of that person. A recipient that is only an address is the
-        person that has it.
+        person that has it, unless the message names somebody else with this address.
         """
         places = [(channel, to) for one in people for channel, some in one.contacts.items() for to in some]
         found = await self._directory.users.at(tenant, places)
         owners = {place: user for place, user in zip(places, found, strict=True) if user}
-        return [_as_owners_wish(one, owners) for one in people] if owners else people
+        if not owners:
+            return people
+        bare = [_bare_address(one) for one in people]
+        taken = {place for one, its in zip(people, bare, strict=True) if its is None for place in _places(one)}
+        return [
+            _as_owners_wish(one, owners, is_person=_is_address(one) and its not in taken)
+            for one, its in zip(people, bare, strict=True)
+        ]
 
     async def _members(self, tenant: str, groups: GroupRefs, sender: Id, role: str | None) -> list[Recipient]:
         if not groups:
@@ -196,8 +203,10 @@ def _with_given_contacts(given: Addressee, place: str) -> Recipient:
     return Recipient(named, given.name or None, contacts, values=_values(given), place=place, locale=locale)
 
 
-def _as_owners_wish(one: Recipient, owners: Mapping[tuple[str, str], User]) -> Recipient:
-    """`owners`: channel and address → the person of the directory that has it. A bare address is its person."""
+def _as_owners_wish(one: Recipient, owners: Mapping[tuple[str, str], User], *, is_person: bool) -> Recipient:
+    """`owners`: channel and address → the person of the directory that has it; `is_person`: the recipient is this
+    person.
+    """
     own = [user for channel, some in one.contacts.items() for to in some if (user := owners.get((channel, to)))]
     if not own:
         return one
@@ -215,7 +224,7 @@ def _as_owners_wish(one: Recipient, owners: Mapping[tuple[str, str], User]) -> R
         hours=next((user.hours for user in own if user.hours), ""),
         blocked=not contacts and all(user.blocked for user in own),
     )
-    if not _is_address(one):
+    if not is_person:
         return named
     (owner,) = own
     name, locale = one.name or owner.name, one.locale or owner.locale
@@ -312,6 +321,11 @@ def each_once(recipients: Iterable[Recipient]) -> Sequence[Recipient]:
     return _without_bare(merged, bare) if bare else list(merged.values())
 
 
+def _places(one: Recipient) -> set[tuple[str, str]]:
+    """Return channel and address of each contact."""
+    return {(channel, canonical(channel, to)) for channel, some in one.contacts.items() for to in some}
+
+
 def _is_address(one: Recipient) -> bool:
     """Return whether a recipient is named by one address alone, such as `telegram:100001`."""
     channel, _, address = str(one.id).partition(":")
@@ -329,8 +343,7 @@ def _without_bare(merged: Mapping[str, Recipient], bare: Mapping[str, tuple[str,
     """Return recipients without the bare addresses that another one of them has."""
     wanted, owners, left = set(bare.values()), dict[tuple[str, str], str](), dict(merged)
     for name, one in sorted(merged.items(), key=lambda item: item[0] in bare):  # people first
-        places = {(channel, canonical(channel, to)) for channel, some in one.contacts.items() for to in some}
-        for place in places & wanted:
+        for place in _places(one) & wanted:
             owners.setdefault(place, name)
     for name, place in bare.items():
         if (owner := owners[place]) != name:

@@ -60,6 +60,14 @@ async def test_inline_contacts_need_no_directory_and_an_empty_list_of_them_is_on
     assert accepted.recipients == 2
 
 
+async def test_an_address_alone_beside_somebody_named_with_it_is_one_message(office: Office) -> None:
+    """Also if the directory has a third person with this address."""
+    await office.directory.users.create(TENANT, User(1, "Анна", contacts={"echo": ["d1"]}))
+    named, alone = Addressee(7, contacts={"echo": "d1"}), Addressee("echo:d1", contacts={"echo": "d1"})
+    for addressees in ([named, alone], [alone, named], [alone, alone], [Addressee(1), alone]):
+        assert (await office.send(*addressees, deliver_at=LATER)).recipients == 1
+
+
 async def test_an_address_alone_is_the_person_that_has_it_and_an_id_with_contacts_stays_as_it_is(
     office: Office,
 ) -> None:
