@@ -220,6 +220,26 @@ async def test_a_question_closes_at_its_time_by_hand_and_when_all_have_confirmed
     assert (await asked.history(by_all)).answers.closed_at > 0  # type: ignore[union-attr]
 
 
+async def test_a_question_closes_at_its_last_end_however_often_it_was_opened_again(asked: Asked) -> None:
+    """Each opening has an end of its own, also while the task of an earlier one still waits."""
+    accepted, questions = await asked.ask(COMING, person(1, BOT)), OpenQuestions(asked.stack.store)
+    for hours in (1, 2, 3):
+        assert await questions.close(accepted.key, TENANT)
+        assert await questions.reopen(accepted.key, TENANT, asked.stack.now() + timedelta(hours=hours))
+    answers = (await asked.history(accepted)).answers
+    assert answers
+    assert answers.closed_at == 0
+
+    async def is_closed() -> bool:
+        answers = (await asked.history(accepted)).answers
+        return answers is not None and answers.closed_at > 0
+
+    for _ in range(3):
+        assert not await is_closed()
+        asked.stack.advance_clock(timedelta(hours=1, seconds=1))
+    await until(is_closed)
+
+
 async def test_the_closing_removes_the_buttons_and_the_sender_gets_one_result(asked: Asked) -> None:
     stack, sender = asked.stack, Sender(7)
     await Directory(stack.store).users.create(TENANT, User(7, "Anna", locale="en", contacts={BOT: ["100007"]}))

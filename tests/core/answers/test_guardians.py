@@ -11,6 +11,7 @@ from core.answers import AnswerLinks, Answers, OpenQuestions
 from core.answers.buttons import AnswerTokens
 from core.answers.copies import Copies
 from core.answers.values import answer_text
+from core.deliveries.delivery_reports import DeliveryReports, EntryName
 from core.deliveries.histories.reader import HistoryReader
 from core.deliveries.histories.recipient_search import RecipientFilter
 from core.directory import Directory
@@ -115,6 +116,25 @@ async def test_two_answers_for_a_child_are_a_conflict_and_of_a_consent_no_counts
     with pytest.raises(Conflict) as refused:
         await answers.enter(accepted.key, TENANT, "7", "yes", "office", "e2")
     assert refused.value.code == "ANSWER_OF_CHILDREN"
+
+
+@pytest.mark.parametrize("answers_first", [True, False])
+async def test_the_totals_are_the_same_whether_a_child_or_a_failed_report_comes_first(
+    asked: Asked, answers_first: bool
+) -> None:
+    accepted, stack = await asked.ask(COMING, OLGA, PAVEL), asked.stack
+    await Directory(stack.store).users.create(TENANT, User("v"))
+
+    async def answer() -> None:
+        await Answers(stack.store).enter(accepted.key, TENANT, "v", "yes", "office", "e1")
+
+    async def fail() -> None:
+        name = EntryName(accepted.key.shard, accepted.key.suffix, BOT, 0, 7, 0, 0, 1)
+        assert await DeliveryReports(stack.store).record_entry(name, Status.FAILED, "ref-olga", Reason.BLOCKED)
+
+    for step in (answer, fail) if answers_first else (fail, answer):
+        await step()
+    assert await totals(asked, accepted) == {"answered": 1, "open": 1, "yes": 1}
 
 
 async def test_who_has_no_child_without_an_answer_is_not_reminded(asked: Asked) -> None:

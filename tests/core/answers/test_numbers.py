@@ -17,6 +17,7 @@ from core.model.content import Button, Content, Limits
 from core.model.delivery import Accepted, GuardedChild, Recipient
 from core.model.question import AnswerKind, Late, Option, Question
 from core.queue import QueueClient
+from core.redis.keys import KEYS
 from core.updates.answer_worker import AnswerWorker
 from core.updates.events import SEND_REPLY
 from couriers.inbound import events_ingress
@@ -174,6 +175,16 @@ async def test_a_late_answer_is_told_and_its_number_is_not_given_to_another_ques
     await phones.write("1")
     await until(lambda: len(phones.texts()) == 3)
     assert phones.texts()[2] == "Приём ответов закончен. Ответ отмечен как поздний."
+
+
+async def test_the_numbers_of_an_address_live_as_long_as_the_question_that_ends_last(phones: Phones) -> None:
+    stack, key = phones.stack, KEYS["answer_numbers"].at(0, TENANT, SMS, address(1))
+    days = []
+    for ends in (5, 60, 1):
+        closes = to_ms(stack.now() + timedelta(days=ends))
+        await phones.ask(Question(COMING.kind, COMING.options, "ru", until=closes))
+        days.append(round(timedelta(milliseconds=await stack.redis.pttl(key)) / timedelta(days=1)))
+    assert days == [6, 61, 61], "a day longer than the question"
 
 
 async def test_the_numbers_of_a_question_that_is_gone_are_free_again(phones: Phones) -> None:

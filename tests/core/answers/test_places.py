@@ -7,7 +7,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace as with_fields
 
@@ -71,6 +71,7 @@ async def test_of_300_at_once_exactly_20_have_a_place_and_who_withdraws_frees_it
 
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=st.lists(st.tuples(st.integers(1, 6), st.sampled_from(["yes", "no"])), max_size=25))
+@example(steps=[(1, "yes"), (2, "yes"), (3, "yes"), (4, "yes"), (3, "no"), (3, "yes"), (1, "no")])
 async def test_every_order_of_answers_leads_to_the_line_of_the_book(
     stack: Stack, steps: Sequence[tuple[int, str]]
 ) -> None:
@@ -147,7 +148,9 @@ async def test_who_wants_no_messages_gives_its_place_to_the_next_and_who_has_los
 
 
 @pytest.mark.parametrize("visible", [AnswerVisibility.NAMED, AnswerVisibility.HIDDEN])
-async def test_who_still_waits_when_the_question_closes_is_told_once(stack: Stack, visible: AnswerVisibility) -> None:
+async def test_who_still_waits_when_the_question_closes_is_told_once_for_each_closing(
+    stack: Stack, visible: AnswerVisibility
+) -> None:
     courier, users = FakeCourier(), Directory(stack.store).users
     await users.create(TENANT, User(4, blocked=True))
     await stack.courier(courier)
@@ -155,13 +158,16 @@ async def test_who_still_waits_when_the_question_closes_is_told_once(stack: Stac
     await stack.finished(accepted.key)
     for number in (1, 2, 3, 4):
         await choose(stack, accepted, number, "yes")
-    await OpenQuestions(stack.store).close(accepted.key, TENANT)
-    await pass_time(stack, seconds=0)
-    await until(lambda: len(courier.attempted) == 6)
-    told = courier.attempted[-1]
-    assert (told.address, told.text) == ("p3", "Приём ответов закончен, место не освободилось.\n«hello»")
-    listed, _ = await stack.deliveries.list(TENANT)
-    assert [one.kind for one in listed] == ["no_place", "message"]
+    questions = OpenQuestions(stack.store)
+    for closings in (1, 2):
+        await questions.close(accepted.key, TENANT)
+        await pass_time(stack, seconds=0)
+        await until(lambda number=5 + closings: len(courier.attempted) == number)
+        told = courier.attempted[-1]
+        assert (told.address, told.text) == ("p3", "Приём ответов закончен, место не освободилось.\n«hello»")
+        listed, _ = await stack.deliveries.list(TENANT)
+        assert [one.kind for one in listed] == ["no_place"] * closings + ["message"]
+        await questions.reopen(accepted.key, TENANT)
 
 
 async def test_a_question_with_final_answers_closes_when_all_places_are_taken(stack: Stack) -> None:

@@ -399,10 +399,14 @@ def test_what_is_a_value(kind: AnswerKind, text: str, value: str | None) -> None
 async def test_a_file_is_kept_as_long_as_answers_from_the_closing_on(stack: Stack) -> None:
     await configure(stack.store, timedelta(days=30), answers_retention=timedelta(days=200))
     now = datetime.now(UTC)
-    for closes, days in ((None, 200), (now + timedelta(days=40), 240)):
+    for name, closes, days in (
+        ("open.pdf", None, 200),
+        ("early.pdf", now + timedelta(days=40), 240),
+        ("late.pdf", now - timedelta(days=9), 200),
+    ):
         uploads = Uploads(stack.store)
-        sent = await uploads.store(TENANT, f"{days}.pdf", BytesIO(b"%PDF"))
+        sent = await uploads.store(TENANT, name, BytesIO(b"%PDF"))
         question = Question(FILE, [], "ru", until=to_ms(closes) if closes else 0)
-        assert await Answers(stack.store).entered(question, TENANT, sent.id) == (sent.id, f"{days}.pdf")
+        assert await Answers(stack.store).entered(question, TENANT, sent.id) == (sent.id, name)
         kept = (await uploads.find(TENANT, sent.id)).expires_at - now
         assert abs(kept - timedelta(days=days)) < timedelta(hours=1)

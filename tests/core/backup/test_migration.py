@@ -8,6 +8,7 @@ import os
 import signal
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -16,12 +17,12 @@ import pytest
 from redis import Redis
 
 from core.backup import ArchiveReader, restore, take_snapshot
-from core.backup.key_space import open_cluster, open_server
+from core.backup.key_space import open_cluster, open_server, whole_view
 from core.backup.migration import Migration
 from core.errors import DataMoved, SetupError, StoreUnavailable
 from core.queue import NewTask, Queue
 from core.queue.inspector import Inspector
-from core.redis.cluster import ClusterNodes
+from core.redis.cluster import ClusterNodes, ClusterView, Place, view_of
 from core.redis.connection import ServerAddress
 from core.redis.keys import is_ours
 from core.redis.server_checks import check_layout, sign_layout
@@ -222,6 +223,24 @@ async def test_a_backup_during_which_slots_move_is_refused(source: Server, clust
 
     with pytest.raises(SetupError, match="slots of the cluster moved"):
         await take_snapshot(ClusterNodes.parse(cluster.url), WatchedArchive(move, SHARDS))
+
+
+async def test_a_backup_is_refused_if_a_single_primary_sees_another_owner_at_its_end(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A primary that was replaced does not know it at once, and the others perhaps not either."""
+    nodes = ClusterNodes.parse(cluster.url)
+    owners = sorted({one.owner for one in (await whole_view(nodes)).slots})
+    assert len(owners) > 1
+    for odd in owners:
+
+        async def seen(nodes: ClusterNodes, place: Place, odd: Place = odd) -> ClusterView:
+            view = await view_of(nodes, place)
+            return replace(view, slots=view.slots[1:]) if place == odd else view
+
+        monkeypatch.setattr("core.backup.snapshot.view_of", seen)
+        with pytest.raises(SetupError, match="a primary was replaced, during the backup"):
+            await take_snapshot(nodes, WatchedArchive(lambda key: None, SHARDS))
 
 
 async def test_a_target_that_does_not_answer_is_named_by_its_option() -> None:

@@ -7,6 +7,7 @@ import zlib
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from importlib import import_module
 
 import pytest
 from redis.asyncio import Redis
@@ -61,6 +62,19 @@ async def test_keys_of_other_programs_are_never_removed(server: Server, file: io
     with pytest.raises(SetupError, match="keys that are not Ada's, such as 'shop:cart'"):
         await put_back(file, server, replaces=True)
     assert await keys(server) == {0: [NEWER, "shop:cart"]}
+
+
+async def test_keys_of_other_programs_are_looked_for_among_all_keys(
+    server: Server, file: io.BytesIO, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(import_module("core.backup.restore"), "_PAGE", 1)
+    async with Redis.from_url(server.url) as client:
+        for number in range(100):
+            await client.set(f"queue:{{{number}}}:turns", 1)
+        await client.set("shop:cart", 1)
+    with pytest.raises(SetupError, match="keys that are not Ada's, such as 'shop:cart'"):
+        await put_back(file, server, replaces=True)
+    assert len((await keys(server))[0]) == 102
 
 
 async def test_databases_of_other_programs_are_not_touched(server: Server, file: io.BytesIO) -> None:

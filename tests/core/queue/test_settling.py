@@ -96,6 +96,13 @@ async def test_stats_find_the_oldest_task_behind_more_urgent_ones_and_in_lanes(s
     assert 180_000 <= (await stack.queue.inspector.stats()).tubes["t"].oldest_ms < 190_000
 
 
+async def test_the_age_of_a_ready_task_that_was_deferred_counts_from_when_it_was_due(stack: Stack) -> None:
+    await stack.queue.put("t", NewTask("", due=stack.now() + timedelta(hours=1)))
+    stack.advance_clock(timedelta(hours=1, minutes=3))
+    await stack.tick()
+    assert 180_000 <= (await stack.queue.inspector.stats()).tubes["t"].oldest_ms < 190_000
+
+
 async def test_stats_show_how_long_due_tasks_have_waited_without_any_worker(stack: Stack) -> None:
     await stack.queue.put("t", NewTask("", due=stack.now() + timedelta(minutes=1)))
     assert (await stack.queue.inspector.stats()).overdue_ms == 0

@@ -293,6 +293,27 @@ async def test_a_tube_is_paused_and_resumed_in_every_shard(stack: Stack) -> None
     assert [task.body for task in tasks] == ["0", "1", "2"]
 
 
+async def test_what_is_set_for_a_tube_or_a_tenant_and_taken_back_stands_alike_in_every_shard(stack: Stack) -> None:
+    tubes = Tubes(stack.store)
+
+    async def stored() -> list[list[object]]:
+        names = ("options", "weights")
+        return [[await stack.store.command("HGETALL", KEYS[name].at(shard)) for name in names] for shard in SHARDS]
+
+    before = await stored()
+    await tubes.create(Tube("t", HOUR, 3, "park", 20.0, HOUR))
+    await tubes.set_weight("school-A", 3)
+    await tubes.pause("t", "Anna", "the provider is down")
+    first, *others = await stored()
+    assert all(first)
+    assert others == [first] * 2
+    await tubes.resume("t")
+    await tubes.set_weight("school-A", 1)
+    await tubes.create(Tube("t"))
+    backoff = {f"t:{name}": value for name, value in Tube("t").options(len(SHARDS)).items() if value}
+    assert await stored() == [[{**options, **backoff}, weights] for options, weights in before]
+
+
 async def test_no_more_tasks_of_a_group_are_changed_than_the_operator_has_seen(stack: Stack) -> None:
     letters = DeadLetters(stack.store)
     for task_id in await put(stack, 3):

@@ -27,6 +27,7 @@ from tests.support.audited import dump
 from tests.support.delivery_progress import Gate
 from tests.support.every_verb import report_token
 from tests.support.stack import TENANT, FakeCourier, Stack, people, person
+from tests.support.waiting import until
 
 PHOTO = Attachment(AttachmentType.PHOTO, url="https://example.org/menu.png")
 MENU = Content(
@@ -127,6 +128,7 @@ async def test_a_delivery_report_that_comes_first_shows_it_as_well(stack: Stack)
     courier = FakeCourier(respond=gate, remembers=NEVER)
     await stack.courier(courier)
     key = (await stack.deliver(*people(2), content=ONLY_PHOTO)).key
+    await until(lambda: len(courier.attempted) == 2)
     await stack.deliveries.record_report(await report_token(stack, key), Status.READ, "r")
     gate.opened.set()
     found = await outcome(stack, key)
