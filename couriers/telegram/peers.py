@@ -53,7 +53,9 @@ class PhoneCache:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._entries = {entry.phone: entry for entry in _read(path)}
+        self._entries: dict[str, _Entry] = {}
+        for entry in _read(path):
+            self._add(entry)
 
     def owner(self, phone: str) -> PhoneOwner | None:
         """Return the owner, None if it is not known."""
@@ -71,9 +73,15 @@ class PhoneCache:
         return entry is not None and entry.owner is None and time.time() - entry.at < DAY
 
     def store(self, phone: str, owner: PhoneOwner | None) -> None:
-        entry = self._entries[phone] = _Entry(phone, owner, time.time())
+        entry = _Entry(phone, owner, time.time())
+        self._add(entry)
         with self._path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(asdict(entry)) + "\n")
+
+    def _add(self, entry: _Entry) -> None:
+        """Add an entry behind all others."""
+        self._entries.pop(entry.phone, None)
+        self._entries[entry.phone] = entry
 
 
 def _read(path: Path) -> list[_Entry]:

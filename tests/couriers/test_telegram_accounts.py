@@ -9,6 +9,7 @@ import pytest
 from couriers.sending import Deferred, Halted, Reason, Rejected, Scope, Sent, SetupError
 from couriers.telegram import sign_in as telegram
 from couriers.telegram.connection import user_session
+from couriers.telegram.peers import PhoneCache, PhoneOwner
 from tests.couriers.telegram_provider import TelegramProvider, provider, send_one
 from tests.support.waiting import until
 
@@ -64,6 +65,18 @@ async def test_a_phone_is_looked_up_once_even_after_a_restart(provider: Telegram
     await courier.close()
     assert isinstance(await send_one(await provider.open(), "+79990000078", "again"), Sent)
     assert provider.state.counter("telegram", "importContacts") == 1
+
+
+def test_a_person_is_known_by_the_number_that_was_looked_up_last(tmp_path: Path) -> None:
+    """Also if that number was looked up before, when it was nobody's."""
+    anna, boris = PhoneOwner(5, 50), PhoneOwner(6, 60)
+    known = [("+1", None), ("+2", anna), ("+3", boris), ("+1", anna)]
+    for count, number in ((1, ""), (2, "+2"), (3, "+2"), (4, "+1")):
+        phones = PhoneCache(tmp_path / f"{count}.phones")
+        for phone, owner in known[:count]:
+            phones.store(phone, owner)
+        for cache in (phones, PhoneCache(tmp_path / f"{count}.phones")):
+            assert cache.phone_of(5) == number
 
 
 async def test_an_unregistered_phone_is_not_looked_up_again_the_same_day(provider: TelegramProvider) -> None:

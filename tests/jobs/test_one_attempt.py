@@ -258,6 +258,14 @@ async def test_the_repetition_of_a_begin_whose_answer_was_lost_gets_the_same(pla
     assert [line.text for line in await playground.jobs.log.last(ANNA)] == ["started by user", "begins"]
 
 
+async def test_the_repetition_of_a_take_whose_answer_was_lost_gets_the_same(playground: Playground) -> None:
+    guard, storage = await attempt_of(playground), playground.jobs.storage
+    await playground.jobs.signal(ANNA, "letter")
+    (entry,) = await storage.signals(ANNA)
+    taken = [await storage.take_signal(ANNA, guard.holder, entry, name, "{}") for name in ("wait", "wait", "branch")]
+    assert taken == ["running", "running", "taken"]
+
+
 async def test_a_job_that_resumes_by_itself_is_due_again_as_its_iteration_is(playground: Playground) -> None:
     await playground.jobs.start(ANNA)
     paused = await playground.jobs.pause(ANNA, Actor.LIMIT, "busy", playground.jobs.now() + HOUR)

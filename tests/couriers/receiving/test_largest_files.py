@@ -1,4 +1,4 @@
-"""The largest file that a person may send to an inbox, over each channel that fetches files."""
+"""Files that a person sends to an inbox, over each channel that fetches files: the largest one, one that is gone."""
 
 from collections.abc import Callable
 
@@ -44,11 +44,56 @@ def provider(size: int) -> web.Application:
     return app
 
 
+def three_files() -> web.Application:
+    """Play the providers for a message with three files, of which the second one is not there any more."""
+    names = "first", "gone", "last"
+
+    def urls(request: web.Request) -> list[str]:
+        return [str(request.url.origin() / name) for name in names]
+
+    async def telegram(request: web.Request) -> web.Response:
+        name = str((await request.post())["file_id"])
+        if name == "gone":
+            return web.json_response({"ok": False, "error_code": 400, "description": "Bad Request: gone"}, status=400)
+        return web.json_response({"ok": True, "result": {"file_id": name, "file_size": 5, "file_path": name}})
+
+    async def vk(request: web.Request) -> web.Response:
+        documents = [{"type": "doc", "doc": {"url": url}} for url in urls(request)]
+        return web.json_response({"response": {"items": [{"attachments": documents}]}})
+
+    async def max_messages(request: web.Request) -> web.Response:
+        files = [{"type": "file", "payload": {"url": url}} for url in urls(request)]
+        return web.json_response({"messages": [{"body": {"attachments": files}}]})
+
+    async def download(request: web.Request) -> web.Response:
+        name = request.match_info["name"]
+        return web.Response(body=name.encode()) if name != "gone" else web.Response(status=404)
+
+    app = web.Application()
+    app.router.add_post("/bot4343:secret/{method}", telegram)
+    app.router.add_route("*", "/method/messages.getByConversationMessageId", vk)
+    app.router.add_get("/messages", max_messages)
+    for path in ("/{name}", "/file/bot4343:secret/{name}"):
+        app.router.add_get(path, download)
+    return app
+
+
 RECEIVERS: list[Callable[[str], Receiver]] = [
     lambda url: open_telegram_bot(BotSettings("4343:secret", url), polls=True),
     lambda url: open_vk(VkSettings("secret", f"{url}/method/", allow_private=True), polls=True),
     lambda url: open_max(MaxSettings("secret", url, allow_private=True), polls=True),
 ]
+
+
+@pytest.mark.parametrize("receiver", RECEIVERS, ids=["telegram-bot", "vk", "max"])
+async def test_a_file_that_is_gone_hides_none_behind_it(receiver: Callable[[str], Receiver]) -> None:
+    attachments = [{"type": "document", "file_id": name, "file_name": name} for name in ("first", "gone", "last")]
+    async with serving_app(three_files()) as url:
+        opened = receiver(url)
+        assert opened.fetch
+        found = [(one.name, one.data) async for one in opened.fetch({**EVENT, "attachments": attachments}, 10)]
+        await opened.close()
+    assert found == [("first", b"first"), ("last", b"last")]
 
 
 @pytest.mark.parametrize("receiver", RECEIVERS, ids=["telegram-bot", "vk", "max"])

@@ -146,6 +146,26 @@ class TestAfterACrash:
         assert outcome(history).reason == Reason.BLOCKED
         assert await retried(stack, key) == 0
 
+    async def test_what_was_retried_meanwhile_is_sent_by_its_new_parcel_alone(self, stack: Stack) -> None:
+        gate, answers = Gate(), [BLOCKED]
+
+        async def respond(message: Message) -> Outcome:
+            return answers.pop() if message.address == "p1" and answers else await gate(message)
+
+        stuck = FakeCourier(respond=respond, remembers=FOREVER)
+        runtime = await stack.courier(stuck)
+        key = (await stack.deliver(*people(2))).key
+        await until(lambda: has_status(stack, key, 1, Status.FAILED))
+        assert await retried(stack, key) == 1
+        await self.crash(stack, key, stuck, runtime, 3)
+        await end_lease(stack)
+        again = FakeCourier(respond=Gate(), remembers=FOREVER)
+        await stack.courier(again)
+        await until(lambda: {"p1", "p2"} <= set(again.addresses))
+        again.respond.opened.set()  # type: ignore[attr-defined]
+        assert statuses(await stack.finished(key)) == {1: "sent", 2: "sent"}
+        assert sorted(again.addresses) == ["p1", "p2"]
+
     async def test_it_stays_unclear_through_later_claims(self, stack: Stack) -> None:
         key = await self.lose(stack, 1)
         await stack.courier(FakeCourier(respond=one_after_the_other(Deferred(Reason.THROTTLED, SECOND / 10), BLOCKED)))
