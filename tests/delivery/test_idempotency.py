@@ -2,6 +2,7 @@
 
 import asyncio
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 
@@ -95,6 +96,22 @@ async def test_a_key_used_with_another_write_is_refused(api: Api) -> None:
     assert (other.status, other.code) == (422, "IDEMPOTENCY_KEY_REUSED")
     elsewhere = await api.call("DELETE", made.headers["Location"], headers=KEY)
     assert (elsewhere.status, elsewhere.code) == (422, "IDEMPOTENCY_KEY_REUSED")
+
+
+@pytest.mark.parametrize(
+    ("path", "others"),
+    [
+        ("/v1/import?kind=users&dry_run=1", ["/v1/import?kind=users", "/v1/import?kind=groups&dry_run=1"]),
+        ("/v1/import?kind=users", ["/v1/import?kind=users&dry_run=1"]),
+    ],
+)
+async def test_a_key_used_with_another_query_is_refused(api: Api, path: str, others: Sequence[str]) -> None:
+    """What was only tried out is not taken for done."""
+    headers = {**KEY, "Content-Type": "text/csv"}
+    assert (await api.call("POST", path, b"id\n7\n", headers=headers)).status == 200
+    for other in others:
+        refused = await api.call("POST", other, b"id\n7\n", headers=headers)
+        assert (refused.status, refused.code) == (422, "IDEMPOTENCY_KEY_REUSED")
 
 
 async def test_a_refused_write_is_forgotten_and_can_be_repeated(api: Api) -> None:

@@ -126,6 +126,13 @@ async def test_a_person_of_entra_is_in_the_directory(entra: Provider) -> None:
     assert (again.status, again.json["scimType"], again.json["status"]) == (409, "uniqueness", "409")
 
 
+async def test_telephones_of_a_hand_and_of_no_type_are_contacts_and_others_are_not(entra: Provider) -> None:
+    kinds = {"": 1, "mobile": 2, "Mobile": 3, "work": 4, "fax": 5, "other": 6}
+    phones = [{"value": f"+7999000000{n}", **({"type": kind} if kind else {})} for kind, n in kinds.items()]
+    person = await entra.person(await entra.add("anna", phoneNumbers=phones))
+    assert person.contacts == {"sms": [f"+7999000000{n}" for n in (1, 2, 3)]}
+
+
 async def test_the_same_person_sent_at_once_is_one_person(entra: Provider) -> None:
     answers = await asyncio.gather(*(entra.call("POST", "/Users", ANNA) for _ in range(5)))
     assert sorted(one.status for one in answers) == [201, 409, 409, 409, 409]

@@ -3,7 +3,7 @@
 import asyncio
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
@@ -240,6 +240,15 @@ async def test_a_killed_process_sends_nothing_twice_and_loses_no_moment(
     assert len(await deliveries_of(api, series)) == 1
     noted = (await api.call("GET", f"/v1/series/{series['id']}")).json
     assert (noted["last"], noted["sent"], noted["problem"]) == (series["next"][0], 1, None)
+
+
+@pytest.mark.parametrize(("ends", "days"), [(-1, [1, 2]), (0, [1, 2, 3]), (1, [1, 2, 3])])
+def test_a_moment_at_the_very_end_of_a_series_is_its_last(ends: int, days: Sequence[int]) -> None:
+    """`ends`: ms after the third moment."""
+    until = to_ms(datetime(2026, 12, 3, 9, tzinfo=UTC)) + ends
+    series = Series(tenant="t", sender=1, message={}, words="", cron="0 9 * * *", zone="UTC", until=until)
+    begun = series.begun(datetime(2026, 11, 30, 12, tzinfo=UTC))
+    assert [from_ms(at) for at in begun.moments(9)] == [datetime(2026, 12, day, 9, tzinfo=UTC) for day in days]
 
 
 def test_each_day_has_its_moment_over_the_change_of_the_clock() -> None:

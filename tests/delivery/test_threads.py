@@ -18,6 +18,7 @@ from cli.commands.messages.threads import inbox, reply
 from core.model.content import Feature
 from core.model.people import Group
 from core.redis.keys import KEYS
+from core.threads.limits import MOST_IN_THREAD
 from core.threads.metadata import without_metadata
 from core.threads.threads import Added, Correspondent, Inbox, ReplyRoute, ThreadMessage
 from tests.core.threads.test_metadata import photograph
@@ -74,6 +75,17 @@ async def test_an_answer_with_an_idempotency_key_goes_out_once(api: Api, courier
     assert (other.status, other.code) == (422, "IDEMPOTENCY_KEY_REUSED")
     await until(lambda: sms.attempted)
     assert [one.text for one in sms.attempted] == ["P1 отвечает:\nOnce"]
+
+
+@pytest.mark.usefixtures("people")
+async def test_repeats_of_an_answer_whose_response_was_lost_are_one_of_its_ten_messages(api: Api) -> None:
+    """A process that dies before it has stored the response has forgotten the key, and not the answer."""
+    added = await written(api)
+    where, headers = f"/v1/threads/{added.thread}/messages", {"Ada-Reason": "helpdesk", "Idempotency-Key": "k1"}
+    for _ in range(MOST_IN_THREAD + 2):
+        response = await api.call("POST", where, {"text": "Once"}, headers=headers)
+        assert (response.status, response.json["number"]) == (201, 2)
+        await api.services.idempotency.forget("default", "k1")
 
 
 @pytest.mark.usefixtures("people")
