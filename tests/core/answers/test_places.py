@@ -162,7 +162,7 @@ async def test_who_still_waits_when_the_question_closes_is_told_once_for_each_cl
     for closings in (1, 2):
         await questions.close(accepted.key, TENANT)
         await pass_time(stack, seconds=0)
-        await until(lambda number=5 + closings: len(courier.attempted) == number)
+        await until(lambda: len(courier.attempted) == 5 + closings)  # noqa: B023 - at once
         told = courier.attempted[-1]
         assert (told.address, told.text) == ("p3", "Приём ответов закончен, место не освободилось.\n«hello»")
         listed, _ = await stack.deliveries.list(TENANT)

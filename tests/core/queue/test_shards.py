@@ -296,7 +296,7 @@ async def test_a_tube_is_paused_and_resumed_in_every_shard(stack: Stack) -> None
 async def test_what_is_set_for_a_tube_or_a_tenant_and_taken_back_stands_alike_in_every_shard(stack: Stack) -> None:
     tubes = Tubes(stack.store)
 
-    async def stored() -> list[list[object]]:
+    async def stored() -> list[list[dict[str, str]]]:
         names = ("options", "weights")
         return [[await stack.store.command("HGETALL", KEYS[name].at(shard)) for name in names] for shard in SHARDS]
 

@@ -1,6 +1,6 @@
 """Buttons of a message in MAX change, and its files stay."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -20,7 +20,9 @@ class RecordedClient(MaxClient):
         super().__init__("secret")
         self.changes: list[tuple[str, Any]] = []
 
-    async def call(self, method: str, path: str, query: Any = None, body: Any = None, **_: Any) -> Mapping[str, Any]:
+    async def call(
+        self, method: str, path: str, query: Any = None, body: Any = None, wait: float = 0.0
+    ) -> dict[str, Any]:
         if method == "GET":
             shown = {**FILE, "payload": {"token": "t1", "url": "https://max.example/1"}}
             return {"messages": [{"body": {"attachments": [shown, {"type": "inline_keyboard", "payload": {}}]}}]}
