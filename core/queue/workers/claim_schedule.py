@@ -49,6 +49,11 @@ class ClaimSchedule:
         """
         self._due[shard], self._check[shard] = min(self._due[shard], due), check
 
+    def check_by(self, shard: int, moment: float) -> None:
+        """Have an idle shard checked at this moment at the latest."""
+        if self._check[shard] < math.inf:
+            self._check[shard] = min(self._check[shard], moment)
+
     def note_backlog(self, shard: int, *, has_backlog: bool) -> None:
         (self._backlogs.add if has_backlog else self._backlogs.discard)(shard)
 

@@ -6,8 +6,8 @@
                      timer) · a throttle ends · max_sleep
 
 `max_sleep` bounds every sleep, whatever events arrive: a lost event costs seconds, and an idle worker sends one command
-in that time for all shards of a primary, and one that extends each timer that it keeps. The bell is a key that exists
-while a worker of the tube sleeps; deleting it wakes the worker.
+in that time for all shards of a primary. The bell is a key that exists while a worker of the tube sleeps; deleting it
+wakes the worker.
 
 Used by `core.queue.client` and `couriers.sending.runtime`. Calls the handler and settles what it returns.
 """
@@ -46,9 +46,9 @@ _TIMER_RESOLUTION = 0.001
 # Tasks of one claim, which blocks the server while it runs. A worker with more room claims again at once.
 _PAGE = 100
 
-# The keeper of a timer claims in its shard after this many `max_sleep`, whatever the indexes say: what has been kept
-# for its time is dropped, and a moment that no function has reported is found.
-_SELDOM = 20
+# The keeper of a timer claims in its shard after this many `max_sleep`, whatever the indexes say: the timer stays its
+# own, what has been kept for its time is dropped, and a moment that no function has reported is found.
+_SELDOM = 8
 
 # Seconds until the next claim if the server cannot be reached.
 _RETRY_CLAIM = 1.0
@@ -193,9 +193,15 @@ class Worker:
         return found
 
     def _on_timer(self, shard: int) -> None:
-        """Wake the claims of the keeper of the timer, and only those: a task falls due earlier than any before."""
+        """Have the keeper of the timer claim: a task falls due earlier than any before. The other workers look sooner
+        than they would, at different times, whether it has kept the timer again, because it may have died.
+        """
         if shard in self._kept_timers:
             self._ring(shard)
+        else:
+            soon = random.uniform(_AFTER_THE_KEEPER[0] / 1000, self._options.max_sleep.total_seconds())
+            self._schedule.check_by(shard, asyncio.get_running_loop().time() + soon)
+            self._wake.set()
 
     def _ring(self, shard: int) -> None:
         self._schedule.ring(shard)
@@ -248,16 +254,11 @@ class Worker:
         """Have those shards claimed in which a claim may have something to do."""
         try:
             timers = await idle_shards(self._store, self.tube, shards)
-            await self._extend_timers([shard for shard, timer in timers.items() if timer.keeper == self.owner])
         except StoreError:  # the claims report it
             timers = {}
         check = asyncio.get_running_loop().time() + self._options.max_sleep.total_seconds()
         for shard in shards:
             self._schedule.end(shard, self._due_by(timers[shard]) if shard in timers else 0.0, check)
-
-    async def _extend_timers(self, shards: Sequence[int]) -> None:
-        lifetime = int(2000 * self._options.max_sleep.total_seconds())  # as a claim does
-        await self._store.command_each("PEXPIRE", [KEYS["timer"].at(shard) for shard in shards], lifetime)
 
     def _due_by(self, timer: Timer) -> float:
         """Return when to claim in an idle shard. The keeper of its timer knows that since its last claim."""
@@ -286,7 +287,7 @@ class Worker:
             self._requested -= limit
         self._start_all(shard, claim, started)
         self._schedule.note_backlog(shard, has_backlog=len(claim.tasks) >= limit)
-        if claim.tasks and self._tasks.has_room:
+        if claim.tasks and len(claim.tasks) >= limit and self._tasks.has_room:
             return 0.0
         return self._seconds_to_sleep(claim) - (asyncio.get_running_loop().time() - started)
 

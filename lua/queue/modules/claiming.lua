@@ -4,6 +4,8 @@
 -- An idle shard drops page after page of what has been kept since its end, with this pause.
 local DROP_AGAIN_MS = 150
 local BELL_MS = 600000
+-- How long the timer's key lives without a claim of its keeper, in max_sleep. A new time to live is an event that all workers get.
+local TIMER_SLEEPS = 20
 
 -- Returns the ms until which the account is throttled, 0 if it is not.
 local function throttled_until(request)
@@ -171,7 +173,12 @@ local function keep_timer(request, next_at)
   local keeper, moment = Timers.keeper()
   local is_in_time = moment > now and (next_at < 0 or moment <= next_at)
   if keeper and keeper ~= request.owner and is_in_time then return false end
-  redis_call('SET', Key.timer(), string.format('%s %.0f', request.owner, next_at), 'PX', request.max_sleep_ms * 2)
+  local text, lifetime = string.format('%s %.0f', request.owner, next_at), request.max_sleep_ms * TIMER_SLEEPS
+  if keeper == request.owner and redis_call('PTTL', Key.timer()) > lifetime / 2 then
+    redis_call('SET', Key.timer(), text, 'KEEPTTL')
+  else
+    redis_call('SET', Key.timer(), text, 'PX', lifetime)
+  end
   return true
 end
 
@@ -184,7 +191,7 @@ end
 -- Returns what a claim returns (claim.lua). What has fallen due happens in a paused tube too.
 function Claiming.claim_tasks(request)
   local more, is_dropping = Due.tick()
-  local opens_at, tasks = throttled_until(request), {}
+  local opens_at, tasks, is_empty = throttled_until(request), {}, false
   local interval, is_paused = options_of(request.tube)
   if opens_at <= now and not is_paused then
     local most, opens = allowed_by_pace(request.tube, interval, request.limit)
@@ -192,11 +199,13 @@ function Claiming.claim_tasks(request)
     tasks, more = page.tasks, more or page.expired >= Due.PAGE
     note_taken(request.tube, #tasks)
     use_pace(request.tube, interval, #tasks)
-    if redis_call('EXISTS', Key.tenants(request.tube)) == 1 then opens_at = opens end
+    is_empty = redis_call('EXISTS', Key.tenants(request.tube)) == 0
+    if not is_empty then opens_at = opens end
   end
   local next_at = more and now or Timers.next_moment() or -1
   -- A put into a paused tube wakes no worker; `resume` does.
-  if #tasks == 0 and request.limit > 0 and not is_paused and not more then set_bell(request, opens_at) end
+  local is_asleep = #tasks == 0 and request.limit > 0 or is_empty and #tasks < request.limit
+  if is_asleep and not is_paused and not more then set_bell(request, opens_at) end
   if is_dropping then next_at = math.min(next_at < 0 and math.huge or next_at, now + DROP_AGAIN_MS) end
   local keeper = keep_timer(request, next_at) and 1 or 0
   local throttles = redis_call('ZCARD', Key.throttles(request.tube))

@@ -61,6 +61,9 @@ def test_all_idle_shards_are_checked_together() -> None:
     assert (schedule.to_check(4.0), schedule.to_check(5.0)) == ([], [0, 1]), "the others are due or keep a timer"
     schedule.ring(0)
     assert schedule.to_check(5.0) == [1]
+    schedule.check_by(1, 4.5)
+    schedule.check_by(3, 4.5)
+    assert (schedule.to_check(4.4), schedule.to_check(4.5)) == ([], [1])
     for shard in (1, 2):
         schedule.begin(shard, 5.0)
         schedule.end(shard, 9.0)

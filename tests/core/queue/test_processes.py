@@ -154,6 +154,12 @@ async def test_the_timers_of_all_shards_go_over_to_another_process_when_their_ke
     await until(lambda: wanted <= set(re.findall(r"^taken \d+ (\w+)", second.output, re.MULTILINE)))
     keeper = heir
     await until(keeps_all)
+    third = start("work", str(SHARDS))
+    await third.ready()
     second.kill()
+    await put("last")  # wakes the dead keeper
+    wanted = {f"last{shard}" for shard in range(SHARDS)}
+    await until(lambda: wanted <= set(re.findall(r"^taken \d+ (\w+)", third.output, re.MULTILINE)))
+    third.kill()
     await store.redis.flushall()
     await store.close()
