@@ -231,6 +231,17 @@ async def test_a_task_that_is_due_earlier_wakes_the_keeper_of_the_timer(stack: S
     assert -0.01 < (stack.now() - due).total_seconds() < 10, "milliseconds on an idle machine"
 
 
+async def test_a_task_that_is_due_earlier_is_claimed_although_the_keeper_of_the_timer_has_died(
+    stack: Stack, workers: Workers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The others look at different times: here as early as they may."""
+    monkeypatch.setattr("core.queue.workers.worker.random.uniform", lambda earliest, latest: earliest)
+    await stack.redis.set(TIMER, "dead -1", px=120_000)
+    await workers.start()
+    await stack.queue.put("t", NewTask("a", due=stack.now() + timedelta(seconds=0.1)))
+    await until(lambda: workers.bodies == ["a"], within=40)  # it would sleep for 50 s
+
+
 async def test_one_of_many_workers_keeps_the_timer(stack: Stack) -> None:
     keepers = [(await stack.claim(owner=f"worker {number}", limit=0)).keeper for number in range(5)]
     assert keepers == [True, False, False, False, False]
