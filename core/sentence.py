@@ -8,6 +8,7 @@ parameters, never the text.
 """
 
 import json
+import re
 from collections.abc import Mapping
 from datetime import timedelta
 from functools import cache, reduce
@@ -16,8 +17,12 @@ from pathlib import Path
 from msgspec import Struct
 
 LANGUAGES = ("en", "ru")
+DEFAULT_LANGUAGE = "ru"
+"""The language of the installation."""
 Languages = Mapping[str, str]
 """Language → text, with {names} in place of parameters."""
+
+_LANGUAGE = re.compile(r"\s*([A-Za-z]+)")
 
 INNER = "text"
 """The parameter that is a whole sentence of its own; its parameters count as those of the sentence around it."""
@@ -113,15 +118,26 @@ def in_language(text: Text | int, language: str) -> str:
     return text.in_language(language) if isinstance(text, Sentence) else str(text)
 
 
-def say(code: str, locale: str, **values: object) -> str:
-    """Return the text of a sentence for a person with this locale."""
+def say(code: str, locale: str | None, **values: object) -> str:
+    """Return the text of a sentence for a person with this locale; None or "" if it has stated none."""
     return sentences()[code][language_of(locale)].format_map(values)
 
 
-def language_of(locale: str) -> str:
-    """Return the language of a locale such as `en` or `en-GB`; Russian for all others."""
-    language = locale.partition("-")[0].lower()
-    return language if language in LANGUAGES else "ru"
+def language_of(*locales: str | None) -> str:
+    """Return the language in which Ada speaks to a person: that of the first locale with a known one, such as `en`,
+    `en-GB` or the beginning of a header Accept-Language, else that of the installation. Their order: the one that the
+    person has stated; that of the text that it gets, or of the conversation; that of its account or browser.
+    """
+    found = (_LANGUAGE.match(locale or "") for locale in locales)
+    languages = (one[1].lower() for one in found if one)
+    return next((one for one in languages if one in LANGUAGES), DEFAULT_LANGUAGE)
+
+
+def language_of_text(text: str) -> str:
+    """Return the language of a text: ru if it has a Cyrillic letter, en if it has only others, "" if it has none."""
+    if any("\u0400" <= letter <= "\u04ff" for letter in text):
+        return "ru"
+    return "en" if any(map(str.isalpha, text)) else ""
 
 
 def add_list(path: Path) -> None:

@@ -34,7 +34,6 @@ from providers.sign_in import SignIn
 
 log = logging.getLogger(__name__)
 
-DEFAULT_LOCALE = "ru"
 
 KIND = "job-notice"
 """The kind of the deliveries."""
@@ -50,7 +49,7 @@ class _Person:
     """The person that a notice is for: `channels` in their order, `locale` as the directory has it."""
 
     recipient: Recipient
-    locale: str = DEFAULT_LOCALE
+    locale: str | None = None
 
     @property
     def channels(self) -> list[str]:
@@ -175,7 +174,7 @@ def _data_of(notice: Notice) -> _Data:
     return _Data(*facts, resumes_at, notice.service)
 
 
-def text_of(notice: Notice, locale: str, address: str = "") -> str:
+def text_of(notice: Notice, locale: str | None, address: str = "") -> str:
     """Return the message for a person. `address`: where the user signs in, "" if it is not known."""
     until = from_ms(notice.resumes_at).astimezone(zone_of(notice.timezone)) if notice.resumes_at else None
     why = in_language(notice.said or notice.reason, language_of(locale))

@@ -5,6 +5,7 @@ Called by `core.updates.answer_worker` and by `delivery/`.
 
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
@@ -20,7 +21,7 @@ from core.deliveries.histories.projection import HistoryFields, channels_of
 from core.deliveries.histories.reader import HistoryReader
 from core.directory import Directory
 from core.directory.departed import DepartedPeople
-from core.errors import Conflict, Forbidden, Invalid, NotFound
+from core.errors import Conflict, Forbidden, Invalid, NotFound, Refused
 from core.model.clock import from_ms, in_ms, to_ms
 from core.model.contacts.addresses import canonical, is_group
 from core.model.content import Content, ParseMode
@@ -150,12 +151,23 @@ class Answers:
         arrival = AnsweredMessage(channel, pressed.parcel, pressed.contact)
         value = question.options[pressed.option].key
         if is_in_chat:
-            member = asked._replace(recipient=await self._member(asked, channel, address))
+            recipient = await self._member(asked, channel, address)
+            member = asked._replace(recipient=recipient, question=in_language(question, recipient.locale))
             return PressedAnswer(await self.record(member, event, value, PRESS, arrival=arrival, chat=asked), None)
         given = await self.record(asked, event, value, PRESS, arrival=arrival)
         tokens = await self._tokens.of_options(tenant, channel, address, pressed, len(question.options))
         chosen = await self.chosen(asked) if asked.recipient.asked_children else [given.row.value]
         return PressedAnswer(given, answered_rows(asked.content, question, tokens, chosen))
+
+    async def language_of_button(self, tenant: str, token: str) -> str:
+        """Return the language in which the message with a button asks, whoever has pressed it; "" if its question is
+        no longer kept, or the button is of none.
+        """
+        with suppress(Refused):
+            pressed = await self._tokens.read_place(token)
+            asked = await self.find(pressed.shard, pressed.code, pressed.number)
+            return asked.question.locale if asked.tenant == tenant else ""
+        return ""
 
     async def chosen(self, asked: AskedRecipient) -> Sequence[str]:
         """Return the keys of the options that a recipient has chosen for the children about whom it is asked."""
@@ -291,7 +303,7 @@ class Answers:
             raise Forbidden("ANSWER_STRANGER", "The directory has no person with this account.")
         people = await self._people(asked.key, asked.fields)
         known = next((one for one in people if str(one.id) == str(user.id)), None)
-        return known or StoredRecipient(-1, user.id, [0] * len(asked.channels))
+        return known or StoredRecipient(-1, user.id, [0] * len(asked.channels), locale=user.locale or "")
 
     async def record(
         self,

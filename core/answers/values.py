@@ -75,9 +75,11 @@ def wanted(question: Question) -> str:
     return say(f"wanted_{question.kind}", question.locale)
 
 
-def in_language(question: Question, locale: str) -> Question:
-    """Return the question as it is asked in a language; "" for its own. Options that its sender has written stay."""
-    if locale in ("", question.locale):
+def in_language(question: Question, locale: str | None) -> Question:
+    """Return the question as a person with this locale is asked; without one, in its own language. Options that its
+    sender has written stay.
+    """
+    if not locale or locale == question.locale:
         return question
     usual, own = say("confirmation", question.locale), say("confirmation", locale)
     is_usual = question.kind is AnswerKind.CONFIRM

@@ -82,7 +82,7 @@ def user_cells(user: User) -> Cells:
         "name": user.name or "",
         "email": user.email or "",
         "role": user.role or "",
-        "locale": user.locale,
+        "locale": user.locale or "",
         "opt_out": joined(user.opt_out),
         **({"external_ids": joined(user.external_ids)} if user.external_ids else {}),
         **({"guardians": joined(user.guardians)} if user.guardians else {}),

@@ -105,8 +105,8 @@ class Linking:
         self._lifetime = lifetime
         self._secret = InstallationSecret(store, CODES)
 
-    async def request(self, tenant: str, channel: str, address: str, email: str) -> LinkRequest:
-        """Mail a code to the person with this e-mail address.
+    async def request(self, tenant: str, channel: str, address: str, email: str, language: str = "") -> LinkRequest:
+        """Mail a code to the person with this e-mail address. `language`: of a person that has stated none.
 
         Raises NotFound EMAIL_UNKNOWN, Conflict CONTACT_LINKED, TooMany TOO_MANY_MAILS, Invalid, Conflict
         MAIL_NOT_SET_UP, NotMailed MAIL_REFUSED or MAIL_UNAVAILABLE.
@@ -122,7 +122,7 @@ class Linking:
             raise _refusal(reply)
         try:
             user = await self._directory.users.find(tenant, reply[1])
-            await mailer.send_code(user, channel, code, self._lifetime)
+            await mailer.send_code(replace(user, locale=user.locale or language or None), channel, code, self._lifetime)
         except BaseException:  # whatever it is, also a cancellation: a code that was not mailed does not count
             await self._store.run_for_tenant("withdraw_link", tenant, link, call)
             raise

@@ -162,6 +162,7 @@ def merged(kept: User, other: User, groups: Sequence[Id]) -> Merge:
         name=kept.name or other.name,
         email=kept.email or other.email,
         role=kept.role or other.role,
+        locale=kept.locale or other.locale,
         contacts=contacts,
         opt_out=tuple(dict.fromkeys([*kept.opt_out, *other.opt_out])),
         blocked=kept.blocked or other.blocked,
@@ -177,7 +178,7 @@ def merged(kept: User, other: User, groups: Sequence[Id]) -> Merge:
 
 def _lost(user: User, other: User) -> Mapping[str, Any]:
     """Return the values of the other person that the merged one does not have."""
-    both = {name: (getattr(other, name), getattr(user, name)) for name in ("name", "email", "role")}
+    both = {name: (getattr(other, name), getattr(user, name)) for name in ("name", "email", "role", "locale")}
     both |= {f"fields.{name}": (theirs, user.fields[name]) for name, theirs in other.fields.items()}
     return {name: theirs for name, (theirs, ours) in both.items() if theirs not in (None, ours)}
 

@@ -16,10 +16,10 @@ from msgspec import Struct
 
 from core.model.content import Content
 from core.model.history_key import HistoryKey, Id
-from core.model.people import DEFAULT_LOCALE
 from core.model.question import Question
 from core.model.states import DeliveryState
 from core.model.text.personal import Personal
+from core.sentence import language_of, language_of_text
 
 
 class Quota(Struct, frozen=True):
@@ -110,7 +110,8 @@ class Recipient(Struct, frozen=True):
     in which the person wants no messages; `contacts` has none of them. `values`: those given for a personal text, by
     the name of the field; `place`: where they were given, such as `recipients.0`; `fields`: the person's own; `hours`:
     in which it wants messages; `children`: those about whom it gets the message, of a delivery to guardians.
-    `blocked`: it gets none at all; `opted_out` has all its channels.
+    `blocked`: it gets none at all; `opted_out` has all its channels. `locale`: the language that it has stated, ""
+    without one.
     """
 
     id: Id
@@ -219,12 +220,10 @@ class NewDelivery(Struct, frozen=True):
     empty_office: bool = False
     bound: Bound | None = None
 
-    def language_of_question(self, recipient: Recipient) -> str:
-        """Return the language in which Ada asks a recipient, "" for that of the question. The default language counts
-        only if the delivery has a text in it: people without a known language have it, too.
-        """
-        own = recipient.locale
-        return own if own in self.texts or own != DEFAULT_LOCALE else ""
+    @property
+    def language(self) -> str:
+        """The language of the text, in which Ada speaks to recipients that have stated none."""
+        return self.question.locale if self.question else language_of(language_of_text(self.text))
 
 
 class Repeat(Struct, frozen=True, gc=False):

@@ -28,7 +28,6 @@ ObjectKind = Literal["group", "supergroup"]
 ROLES: tuple[str, ...] = get_args(Role)
 LOCALES: tuple[str, ...] = get_args(Locale)
 OBJECT_KINDS: tuple[str, ...] = get_args(ObjectKind)
-DEFAULT_LOCALE = "ru"
 
 MAX_ADDRESSES = 16
 """Addresses of one person in one channel."""
@@ -62,14 +61,15 @@ class User(Struct, frozen=True, omit_defaults=True):
     for personal texts: name → value, none empty. `hours`: in which it wants messages (`core.model.hours`).
     `external_ids`: what other systems call the person, as `system:id`; one belongs to one person. `guardians`: ids of
     the people who get what concerns this child, as text; `blocked_guardians`: those who get nothing of it, whether or
-    not `guardians` names them. `scim`: source → the person as this source has described it by SCIM, as JSON.
+    not `guardians` names them. `locale`: the language that the person, or who has added it, has stated; None if nobody
+    has (`core.sentence.language_of`). `scim`: source → the person as this source has described it by SCIM, as JSON.
     """
 
     id: Id
     name: str | None = None
     email: str | None = None
     role: str | None = None
-    locale: str = DEFAULT_LOCALE
+    locale: str | None = None
     contacts: Mapping[str, Sequence[str]] = {}
     opt_out: Sequence[str] = ()
     blocked: bool = False
@@ -96,7 +96,7 @@ class UserChange(Struct, frozen=True):
     name: str | UnsetType | None = UNSET
     email: str | UnsetType | None = UNSET
     role: str | UnsetType | None = UNSET
-    locale: str | UnsetType = UNSET
+    locale: str | UnsetType | None = UNSET
     contacts: Mapping[str, Sequence[str]] | UnsetType = UNSET
     opt_out: Sequence[str] | UnsetType = UNSET
     blocked: bool | UnsetType = UNSET
@@ -242,7 +242,7 @@ def faults_of_user(user: User, channels: Collection[str] | None = None) -> Itera
         yield from faults_of_email(user.email)
     if user.role is not None and user.role not in ROLES:
         yield Invalid("UNKNOWN_ROLE", f"A role is one of {', '.join(ROLES)}.", "role")
-    if user.locale not in LOCALES:
+    if user.locale is not None and user.locale not in LOCALES:
         yield Invalid("UNKNOWN_LOCALE", f"A locale is one of {', '.join(LOCALES)}.", "locale")
     yield from faults_of_contacts(user.contacts, channels)
     yield from _faults_of_fields(user.fields)

@@ -11,7 +11,6 @@ import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from datetime import timedelta
 from hashlib import blake2b
-from itertools import groupby
 
 import msgspec
 
@@ -25,7 +24,7 @@ from core.model.people import User
 from core.model.states import Reason
 from core.redis.keys import KEYS
 from core.redis.store import Store
-from core.sentence import Text, in_language, language_of, say
+from core.sentence import LANGUAGES, Text, in_language, language_of, language_of_text, say
 
 KIND = "halted"
 _ADMIN = "admin"
@@ -78,10 +77,9 @@ class Halts:
         digest = blake2b(str(reason).encode(errors="replace"), digest_size=8).hexdigest()
         turn = int(time.time() // _SAME_STOP.total_seconds())
 
-        def said(locale: str) -> str:
-            language = language_of(locale)
+        def said(language: str) -> str:
             why = in_language(reason, language).rstrip(".")
-            return say("account_halted", locale, channel=channel_title(channel, language), name=channel, reason=why)
+            return say("account_halted", language, channel=channel_title(channel, language), name=channel, reason=why)
 
         repeat = f"halt {channel} {tenant} {digest} {turn}"
         return await self._tell(self._repairers(tenant), self._home_of(tenant), said, repeat, without=channel)
@@ -93,10 +91,11 @@ class Halts:
         history = await self._deliveries.read(key, tenant, limit=1)
         sender = str(history.sender.get("name") or history.sender.get("id") or key.sender)
 
-        def said(locale: str) -> str:
-            return say("sender_refused", locale, sender=sender, why=say(f"why_{why}", locale), text=history.text)
+        def said(language: str) -> str:
+            return say("sender_refused", language, sender=sender, why=say(f"why_{why}", language), text=history.text)
 
-        await self._tell(self._people(tenant, role=_ADMIN), tenant, said, f"refused {key} {why}")
+        of_text = language_of_text(history.text)
+        await self._tell(self._people(tenant, role=_ADMIN), tenant, said, f"refused {key} {why}", of_text=of_text)
 
     async def _tell(
         self,
@@ -105,18 +104,21 @@ class Halts:
         said: Callable[[str], str],
         repeat: str,
         without: str = "",
+        of_text: str = "",
     ) -> int:
         """Send a text to people, once for a name, in the first channel of each that works; return to how many. `said`:
-        the text for a locale; `repeat`: the name; `without`: a channel that is not used.
+        the text in a language; `repeat`: the name; `without`: a channel that is not used; `of_text`: the language of
+        what the text is about.
         """
         views = await self._channels.views()
         usable = [one for one in views if one.facts and not one.facts.halted and one.name != without]
         usable.sort(key=lambda one: bool(one.display and one.display.limits.in_sms))
         names = [one.name for one in usable]
         people = [user async for user in readers if _contacts(user, names)]
-        people.sort(key=lambda user: user.locale)
-        for locale, of_locale in groupby(people, key=lambda user: user.locale):
-            await self._send(tenant, said(locale), list(of_locale), names, f"{repeat} {locale}")
+        for language in LANGUAGES:
+            of_language = [user for user in people if language_of(user.locale, of_text) == language]
+            if of_language:
+                await self._send(tenant, said(language), of_language, names, f"{repeat} {language}")
         return len(people)
 
     async def _send(self, tenant: str, text: str, readers: Sequence[User], names: Sequence[str], repeat: str) -> None:

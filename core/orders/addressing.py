@@ -23,6 +23,7 @@ from core.model.text.characters import nfc, without_marks
 from core.model.text.personal import field_name
 from core.orders.order import Addressee, AnyAddressee, Placed
 from core.orders.sending_policy import writes_to_all
+from core.sentence import language_of
 
 GroupRefs = Mapping[str, Addressee]
 """The groups and supergroups among addressees, by place."""
@@ -54,16 +55,16 @@ class Addressing:
         ]
 
     async def mentions(
-        self, tenant: str, addressees: Placed, sender: Id, role: str | None, audience: Audience
+        self, tenant: str, addressees: Placed, sender: Id, role: str | None, audience: Audience, language: str
     ) -> tuple[Sequence[Recipient], Sequence[Uninformed]]:
         """Return the people who are addressed, a person perhaps more than once, or their guardians; and the guardians
-        that get nothing. Raises Invalid USER_NOT_FOUND,
-        GROUP_NOT_FOUND, SUPERGROUP_NOT_FOUND, Forbidden NOT_OWNER.
+        that get nothing. `language`: of the text. Raises Invalid USER_NOT_FOUND, GROUP_NOT_FOUND, SUPERGROUP_NOT_FOUND,
+        Forbidden NOT_OWNER.
         """
         people = await self._people(tenant, addressees)
         people += await self._members(tenant, _groups_in(addressees), sender, role)
         mentions, uninformed = await for_audience(self._directory.users, tenant, people, audience)
-        return await self._readable(tenant, mentions), uninformed
+        return await self._readable(tenant, mentions, language), uninformed
 
     def each_once(self, mentions: Sequence[Recipient]) -> Sequence[Recipient]:
         """Return each person once. Raises Invalid NOBODY_ADDRESSED, TOO_MANY_RECIPIENTS, VALUES_DIFFER."""
@@ -76,10 +77,12 @@ class Addressing:
             raise Invalid("TOO_MANY_RECIPIENTS", detail, "recipients")
         return recipients
 
-    async def _readable(self, tenant: str, people: Sequence[Recipient]) -> Sequence[Recipient]:
-        """Return recipients with their own fields as people read them, in the language of each."""
+    async def _readable(self, tenant: str, people: Sequence[Recipient], language: str) -> Sequence[Recipient]:
+        """Return recipients with their own fields as people read them, in the language of each, else of the text."""
         types = await self._directory.own_fields.all(tenant) if any(one.fields for one in people) else {}
-        return [_with_readable_fields(one, types) if one.fields else one for one in people] if types else people
+        if not types:
+            return people
+        return [_with_readable_fields(one, types, language) if one.fields else one for one in people]
 
     async def _people(self, tenant: str, addressees: Placed) -> list[Recipient]:
         """Return the single people among the addressees, in their order."""
@@ -156,9 +159,9 @@ class Addressing:
                 raise Invalid(unknown.code, unknown.said, f"{place}.{_kind_of(group)}", unknown.about) from None
 
 
-def _with_readable_fields(person: Recipient, types: OwnFieldsByName) -> Recipient:
-    values = person.fields.items()
-    fields = {name: shown(types[name], value, person.locale) if name in types else value for name, value in values}
+def _with_readable_fields(person: Recipient, types: OwnFieldsByName, language: str) -> Recipient:
+    values, own = person.fields.items(), language_of(person.locale, language)
+    fields = {name: shown(types[name], value, own) if name in types else value for name, value in values}
     return replace(person, fields=fields)
 
 
@@ -301,7 +304,7 @@ def as_recipient(
         contacts, user = {}, replace(user, opt_out=tuple(contacts))
     elif user.opt_out:
         contacts = {channel: addresses for channel, addresses in contacts.items() if channel not in user.opt_out}
-    about = name or user.name, contacts, origin, user.opt_out, values, place, user.fields, user.locale, user.hours
+    about = name or user.name, contacts, origin, user.opt_out, values, place, user.fields, user.locale or "", user.hours
     return Recipient(given, *about, blocked=is_blocked)
 
 

@@ -141,7 +141,8 @@ class Preparation:
         deliver_at, moved_from = self._times(order, given, caller)
         role = await self._role(given.sender, caller)
         sender = given.sender.id
-        mentions, uninformed = await self._addressing.mentions(caller.tenant, addressees, sender, role, order.audience)
+        about = sender, role, order.audience, given.language
+        mentions, uninformed = await self._addressing.mentions(caller.tenant, addressees, *about)
         recipients = self._recipients(order, given, mentions, deliver_at)
         replies, empty_office = await self._replies(given, caller)
         content = await self._files.keep(caller.tenant, given.content, deliver_at) if given.content else None

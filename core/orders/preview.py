@@ -79,14 +79,13 @@ class Preview(Struct, frozen=True, dict=True):
     def question_of(self, number: int) -> Question | None:
         """Return the question in the language in which the recipient with this number is asked."""
         question, recipient = self.delivery.question, self.delivery.recipients[number]
-        return in_language(question, self.delivery.language_of_question(recipient)) if question else None
+        return in_language(question, recipient.locale) if question else None
 
     @property
     def asks_in_languages(self) -> bool:
         """Return whether recipients are asked in another language than that of the question."""
-        delivery, question = self.delivery, self.delivery.question
-        locales = map(delivery.language_of_question, delivery.recipients)
-        return question is not None and any(one not in ("", question.locale) for one in locales)
+        question = self.delivery.question
+        return question is not None and any(one.locale not in ("", question.locale) for one in self.delivery.recipients)
 
     @cached_property
     def fallbacks(self) -> Sequence[Recipient]:

@@ -40,11 +40,6 @@ def options_of(kind: AnswerKind, given: Sequence[Option], locale: str) -> Sequen
     return given
 
 
-def locale_of(text: str) -> str:
-    """Return the language of a delivery: ru if its text has a Cyrillic letter, else en."""
-    return "ru" if any("\u0400" <= letter <= "\u04ff" for letter in text) else "en"
-
-
 def with_escalation(channels: Sequence[str], question: Question | None) -> Sequence[str]:
     """Return the channels of a delivery, those last to which its question escalates."""
     if not question or not question.escalate:

@@ -49,7 +49,7 @@ from core.model.people import User, canonical_email, faults_of_email, id_text
 from core.redis.installation_secrets import InstallationSecret
 from core.redis.keys import KEYS, Key
 from core.redis.store import Store
-from core.sentence import language_of, say
+from core.sentence import say
 from core.sessions.sessions import new_secret, shard_in
 
 T = TypeVar("T", bound=Struct)
@@ -141,7 +141,7 @@ class DeviceLinks:
         """Send a link to the contact of the person. `url`: what the link begins with."""
         user = linked.user
         secret = await self._links.create(linked.tenant, NewDevice(linked.tenant, user.id, channel, subscription))
-        text = say("device_link", language_of(user.locale), device=subscription.device, url=url + secret)
+        text = say("device_link", user.locale, device=subscription.device, url=url + secret)
         message = NewDelivery(
             tenant=linked.tenant,
             sender=_SENDER,

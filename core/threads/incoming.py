@@ -20,6 +20,7 @@ from core.model.people import User
 from core.model.question import AnswerVisibility, load_question
 from core.queue import Attempt, QueueClient
 from core.redis.store import Store
+from core.sentence import language_of, language_of_text
 from core.threads.files import ThreadFile
 from core.threads.threads import ReplyRoute
 from core.updates.events import (
@@ -80,7 +81,8 @@ class Written:
 class Incoming(Struct, frozen=True):
     """A message that arrived over `way`. `author`: None if the directory does not know it. `source`: the message
     that it quotes or whose question it does not answer, else the last one of the week. `confirmed`: the questions about
-    it that its author has answered by sending it. `attempt`: of its task.
+    it that its author has answered by sending it. `attempt`: of its task. `language`: in which Ada speaks to the
+    author.
     """
 
     tenant: str
@@ -92,6 +94,7 @@ class Incoming(Struct, frozen=True):
     is_quoted: bool
     confirmed: Sequence[str]
     attempt: Attempt
+    language: str
 
     @property
     def is_in_topic(self) -> bool:
@@ -123,7 +126,21 @@ class IncomingReplies:
         source = quoted or await self._received.last(tenant, *way, since=a_week_before(self._store))
         author = await self.author(tenant, event)
         about = written_of(tenant, event), way, author, source, quoted is not None, event.get(CONFIRMED) or ()
-        return Incoming(tenant, event, *about, attempt)
+        return Incoming(tenant, event, *about, attempt, await self._language(event, author, source))
+
+    async def language(self, tenant: str, event: Event, author: User | None) -> str:
+        """Return the language in which Ada speaks to the author of an event that may quote nothing."""
+        source = await self._received.last(tenant, *way_of(event), since=a_week_before(self._store))
+        return await self._language(event, author, source)
+
+    async def _language(self, event: Event, author: User | None, source: ReceivedMessage | None) -> str:
+        """Return the language that the author has stated, else that of the text that it replies to, of its own words,
+        or of its account.
+        """
+        stated = author.locale if author else None
+        fields = await self._reader.read_fields(source.key, ["text"]) if source and not stated else {}
+        of_texts = [language_of_text(text or "") for text in (*fields.values(), _text_of(event))]
+        return language_of(stated, *of_texts, str(event.get("language_code") or ""))
 
     async def may_answer_hidden(self, reply: Incoming) -> bool:
         """Return whether words that quote nothing may be meant for an open question of the last week that is hidden or

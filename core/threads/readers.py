@@ -84,7 +84,7 @@ class InboxReaders:
         (user,) = await self._directory.users.lookup(tenant, [reader])
         return (user.name if user else None) or str(reader)
 
-    async def title_of(self, tenant: str, inbox: Inbox, locale: str) -> str:
+    async def title_of(self, tenant: str, inbox: Inbox, locale: str | None) -> str:
         if inbox.kind == OFFICE:
             (group,) = await self._directory.groups.lookup(tenant, [inbox.id])
             return (group.title if group else None) or say("reply_office", locale)

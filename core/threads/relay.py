@@ -13,9 +13,9 @@ from core.directory import Directory
 from core.model.content import Button, Content, Feature
 from core.model.delivery import NOTICES, NewDelivery, Recipient, Repeat, Sender, Strategy
 from core.model.history_key import HistoryKey, Id
-from core.model.people import DEFAULT_LOCALE, User, id_text
+from core.model.people import User, id_text
 from core.orders import Caller, Order, Sending, SendingPolicy
-from core.sentence import say
+from core.sentence import language_of, language_of_text, say
 from core.threads.incoming import Written
 from core.threads.readers import InboxReaders, ReplyContacts
 from core.threads.threads import (
@@ -146,7 +146,7 @@ class Relay:
         one = self._office_chat
         if one is None or inbox.kind != OFFICE or (one.tenant, one.office) != (tenant, inbox.id):
             return None
-        name = person.name or say("reply_somebody", DEFAULT_LOCALE)
+        name = person.name or say("reply_somebody", None)
         return User(f"topic-{thread}", name, contacts={one.channel: [f"{one.chat}#{thread}#{name}"]})
 
     async def report_lost_files(self, tenant: str, author: Correspondent, way: ReplyRoute, event: str, n: int) -> None:
@@ -195,7 +195,8 @@ class Relay:
         most once a day.
         """
         why = "forged" if written.is_unverified else "unquoted"
-        text, day = [say(f"reply_{why}", reader.locale)], f"{id_text(reader.id)}.{datetime.now(UTC):%d}"
+        language = language_of(reader.locale, language_of_text(written.text))
+        text, day = [say(f"reply_{why}", language)], f"{id_text(reader.id)}.{datetime.now(UTC):%d}"
         repeat = f"{why}.{day if written.is_mailed else written.event}"
         await self._notify(tenant, "", reader.id, way, text, repeat)
 
@@ -232,10 +233,12 @@ class Relay:
         text, repeat = [say("reply_unasked", author.locale)], f"unasked.{author.id}.{datetime.now(UTC):%d}"
         await self._notify(tenant, "", author.id, way, text, repeat)
 
-    async def confirm_opt_out(self, tenant: str, user: User, way: ReplyRoute, event: str, gets_messages: bool) -> None:
+    async def confirm_opt_out(
+        self, tenant: str, person: Correspondent, way: ReplyRoute, event: str, gets_messages: bool
+    ) -> None:
         """Tell a person that it gets messages in a channel again, or no more."""
-        text = [say("opt_out_started" if gets_messages else "opt_out_stopped", user.locale)]
-        await self._send(tenant, "", user.id, {way.channel: [way.address]}, text, f"opt-out.{event}")
+        text = [say("opt_out_started" if gets_messages else "opt_out_stopped", person.locale)]
+        await self._send(tenant, "", person.id, {way.channel: [way.address]}, text, f"opt-out.{event}")
 
     async def _send_to_reader(
         self,
@@ -248,7 +251,8 @@ class Relay:
         quote: str,
         opening: datetime | None,
     ) -> None:
-        locale, written = reader.locale, await self._as_shown(written, list(contacts))
+        locale = language_of(reader.locale, language_of_text(written.text))
+        written = await self._as_shown(written, list(contacts))
         name = person.name or say("reply_somebody", locale)
         kind = "reply_correction" if written.corrects else "reply_about" if quote else "reply_message"
         head = say(kind, locale, name=name, quote=_shortened(quote))
@@ -264,7 +268,7 @@ class Relay:
     ) -> None:
         """Notify a person, once a day, that its reader gets its words when the office hours begin."""
         name = await self.readers.title_of(tenant, inbox, person.locale)
-        day = f"{opening:%d.%m}" if person.locale == "ru" else f"{opening.day} {opening:%B}"
+        day = f"{opening:%d.%m}" if language_of(person.locale) == "ru" else f"{opening.day} {opening:%B}"
         text = [say("reply_closed", person.locale, name=name, at=f"{day}, {opening:%H:%M}")]
         repeat = f"closed.{added.thread}.{datetime.now(opening.tzinfo):%d}"
         await self._notify(tenant, added.thread, person.id, way, text, repeat)
@@ -359,14 +363,16 @@ class Relay:
         return f"{author.name} ({title})" if thread.inbox.kind == OFFICE else author.name
 
 
-def person_of(user: User | None, fallback: Id, name: str | None) -> Correspondent:
-    """Return the person of a thread: of the directory, or a recipient of a delivery that it does not know."""
+def person_of(user: User | None, fallback: Id, name: str | None, language: str) -> Correspondent:
+    """Return the person of a thread: of the directory, or a recipient of a delivery that it does not know. `language`:
+    in which Ada speaks to it.
+    """
     if user is None:
-        return Correspondent(fallback, name, DEFAULT_LOCALE)
-    return Correspondent(user.id, user.name, user.locale)
+        return Correspondent(fallback, name, language)
+    return Correspondent(user.id, user.name, language)
 
 
-def _texts(head: str, written: Written, locale: str) -> list[str]:
+def _texts(head: str, written: Written, locale: str | None) -> list[str]:
     """Return the texts that go out: one, or two if the words are too long for a line before them."""
     tail = [say("reply_unverified", locale)] if written.is_unverified else []
     tail += [say("reply_files_left", locale, files=written.files)] if written.files else []

@@ -22,7 +22,7 @@ from core.directory import Directory
 from core.directory.preferences import OptOuts
 from core.errors import Forbidden, QuotaExceeded, Refused
 from core.model.delivery import REPLIES_OFF, REPLIES_TO_SENDER
-from core.model.people import DEFAULT_LOCALE, User, id_text
+from core.model.people import User, id_text
 from core.queue import Attempt, QueueClient, Result, Suspend, Worker
 from core.redis.store import Store
 from core.sentence import say
@@ -145,7 +145,8 @@ class ReplyWorker:
         the author still reads the inbox.
         """
         way = way_of(event)
-        author = person_of(await self._incoming.author(tenant, event), str(event["user_id"]), None)
+        user = await self._incoming.author(tenant, event)
+        author = person_of(user, str(event["user_id"]), None, await self._incoming.language(tenant, event, user))
         if event.get("callback_id"):  # a message of its own has the reason
             await BotCalls(self._client, tenant, way.channel).answer_press(event)
         await self._note_refused(tenant, event)
@@ -169,7 +170,8 @@ class ReplyWorker:
         opt_outs = OptOuts(self._directory, tenant)
         if asked := await opt_outs.asked(*way, text):
             user, gets_messages = asked
-            await self._relay.confirm_opt_out(tenant, user, way, written_of(tenant, event).event, gets_messages)
+            person = person_of(user, user.id, user.name, await self._incoming.language(tenant, event, user))
+            await self._relay.confirm_opt_out(tenant, person, way, written_of(tenant, event).event, gets_messages)
             await opt_outs.change(user, way.channel, gets_messages)
         return asked is not None or await opt_outs.is_asked(*way, text)
 
@@ -184,7 +186,7 @@ class ReplyWorker:
         if press.get("callback_id"):
             calls, author = BotCalls(self._client, tenant, way.channel), await self._incoming.author(tenant, press)
             said = "reply_edited" if is_edited else "reply_sent" if held else "reply_gone"
-            text = say(said, author.locale if author else DEFAULT_LOCALE)
+            text = say(said, await self._incoming.language(tenant, held or press, author))
             await calls.answer_press(press, text, alert=held is None or is_edited)
             await calls.change_buttons(press, [])
 
@@ -195,7 +197,7 @@ class ReplyWorker:
             return
         if not (reply.written.text or reply.written.files):
             if not reply.written.corrects:  # such as a message that was forwarded and has only a map
-                person = person_of(author, reply.way.address, None)
+                person = person_of(author, reply.way.address, None, reply.language)
                 is_single = reply.is_quoted and not reply.written.is_mailed
                 name = reply.written.event if is_single else f"{person.id}.{datetime.now(UTC):%d%H}"
                 await self._relay.report_empty(reply.tenant, person, reply.way, name)
@@ -226,7 +228,7 @@ class ReplyWorker:
 
     async def _to_inbox(self, reply: Incoming, about: RepliedDelivery) -> None:
         """Add a reply to the inbox that its delivery names; to the office if nobody reads that any more."""
-        person = person_of(reply.author, about.recipient, about.name)
+        person = person_of(reply.author, about.recipient, about.name, reply.language)
         is_own = about.replies == REPLIES_TO_SENDER
         inbox = Inbox(USER, id_text(about.sender.id)) if is_own else Inbox(OFFICE, about.replies)
         if about.replies == REPLIES_OFF:
@@ -253,7 +255,7 @@ class ReplyWorker:
         if thread is None:
             await self._to_office(reply)
         elif not reply.is_in_topic and id_text(thread.person.id) == id_text(author.id if author else about.recipient):
-            person = person_of(author, thread.person.id, thread.person.name)
+            person = person_of(author, thread.person.id, thread.person.name, reply.language)
             if await self._relay.readers.is_abandoned(tenant, thread.inbox):
                 await self._to_office(reply, None, person)
             else:
@@ -275,7 +277,7 @@ class ReplyWorker:
         if not thread_id:
             return
         if thread_id == REFUSED:
-            person = person_of(author, reply.way.address, None)
+            person = person_of(author, reply.way.address, None, reply.language)
             await self._relay.report_refused_edit(reply.tenant, person, reply.way, message)
             return
         if thread_id.startswith(HELD):
@@ -283,7 +285,9 @@ class ReplyWorker:
             return
         thread = await self._threads.find(reply.tenant, thread_id)
         if author is None or id_text(thread.person.id) == id_text(author.id):
-            await self._pass_on(reply, thread.inbox, person_of(author, thread.person.id, thread.person.name))
+            await self._pass_on(
+                reply, thread.inbox, person_of(author, thread.person.id, thread.person.name, reply.language)
+            )
         elif await self._relay.readers.reads(reply.tenant, thread.inbox, author):
             await self._answer(reply, thread, author)
         else:
@@ -299,7 +303,7 @@ class ReplyWorker:
             await self._place(await self._incoming.read(edit.tenant, new, edit.attempt))
 
     async def _answer(self, reply: Incoming, thread: Thread, author: User) -> None:
-        by = person_of(author, author.id, author.name)
+        by = person_of(author, author.id, author.name, reply.language)
         if not await self._is_second(reply, thread, by) and not await self._is_held(reply, by):
             await self._limits.check_thread(reply.tenant, thread.id, reply.written.event)
             written = await self._with_files(reply, len(fetchable(reply.event)))
@@ -331,7 +335,7 @@ class ReplyWorker:
         """Pass on to the office a reply whose inbox nobody reads. Without an office that somebody reads the author gets
         a notice.
         """
-        person = person or person_of(reply.author, guest_id(reply.way), None)
+        person = person or person_of(reply.author, guest_id(reply.way), None, reply.language)
         office = Inbox(OFFICE, self._office)
         if not self._office or await self._relay.readers.is_abandoned(reply.tenant, office):
             log.info("%s: a message belongs to no inbox that is read, and there is no office", reply.way.channel)

@@ -60,11 +60,13 @@ class Inbox(NamedTuple):
 
 
 class Correspondent(Struct, frozen=True):
-    """A person who writes to an inbox. `id`: of the directory, else of the recipient of a delivery."""
+    """A person who writes to an inbox. `id`: of the directory, else of the recipient of a delivery. `locale`: the
+    language in which Ada speaks to it.
+    """
 
     id: Id
     name: str | None = None
-    locale: str = "ru"
+    locale: str = ""
 
 
 class ReplyRoute(NamedTuple):

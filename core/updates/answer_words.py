@@ -50,9 +50,8 @@ def anonymous_text(result: str, locale: str) -> str:
     return say(f"anonymous_{result}", locale)
 
 
-def which_question(asked: Sequence[tuple[str, AskedInText]]) -> str:
+def which_question(asked: Sequence[tuple[str, AskedInText]], locale: str) -> str:
     """Return the text that lists the open questions of an address, because it is unclear which one was answered."""
-    locale = asked[0][1].question.locale if asked else "ru"
     if not asked:
         return say("press_question_not_found", locale)
     lines = (f"{beginning_of(text)[:_TITLE]}: {_choices(one)}" for text, one in asked[:_MOST_LISTED])

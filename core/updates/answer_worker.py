@@ -12,6 +12,7 @@ sent yet who opts out.
 
 import logging
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from hashlib import blake2b
 from itertools import count
@@ -39,6 +40,7 @@ from core.model.hours import TenantQuietHours
 from core.model.question import AnswerVisibility, GivenAnswer
 from core.queue import Attempt, NewTask, QueueClient, Result, Retry, Task, Tube, Worker
 from core.redis.store import Store
+from core.sentence import language_of
 from core.updates.answer_words import (
     about_text,
     anonymous_text,
@@ -244,9 +246,9 @@ class AnswerWorker:
         given, name = msgspec.convert(event[ANSWER_TO], TextMeaning), _name(tenant, event)
         answers: list[GivenAnswer] = []
         if not given.place:
-            await self._reply(
-                tenant, event, which_question(await self._numbers.open_questions(tenant, channel, address))
-            )
+            questions = await self._numbers.open_questions(tenant, channel, address)
+            language = await self._language(tenant, event, *(one.question.locale for _, one in questions))
+            await self._reply(tenant, event, which_question(questions, language))
             return
         if message := message_of(event):  # an edit of it is an answer, too
             text = str(event.get("event_text") or "").strip()
@@ -262,7 +264,8 @@ class AnswerWorker:
             asked = await self._numbers.asked(given.place)
         except Refused as refusal:
             log.info("%s: the answer %s does not count: %s", channel, event["id"], refusal.code)
-            await self._reply(tenant, event, refusal_text(refusal.code, await self._locale(tenant, event)), given)
+            language = await self._language(tenant, event, await self._language_of_question(given))
+            await self._reply(tenant, event, refusal_text(refusal.code, language), given)
             return
         if said := [kept_text(one) for one in answers if is_alert(one) or given.is_free_to_reply]:
             about = await self._question_before_others(tenant, event, given, asked)
@@ -314,10 +317,18 @@ class AnswerWorker:
         reply = NewDelivery(tenant, sender, text, [recipient], [channel], origin="bot", kind="reply", replies=replies)
         await self._deliveries.enqueue(reply, Repeat(f"answer:{_name(tenant, event)}", "answer", is_own=True))
 
-    async def _locale(self, tenant: str, event: Event) -> str:
-        """Return the language of the author of an event: that of the directory, else that of the account."""
+    async def _language(self, tenant: str, event: Event, *of_text: str) -> str:
+        """Return the language of the author of an event: the one that it has stated, else that `of_text` which it has
+        answered, else that of its account.
+        """
         user = await self._directory.users.by_contact(tenant, str(event["channel"]), str(event["user_id"]))
-        return user.locale if user else str(event.get("language_code") or "ru")
+        return language_of(user.locale if user else None, *of_text, str(event.get("language_code") or ""))
+
+    async def _language_of_question(self, about: TextMeaning) -> str:
+        """Return the language in which a question is asked; "" if it is no longer kept."""
+        with suppress(NotFound):
+            return (await self._numbers.asked(about.place)).question.locale
+        return ""
 
     async def _replies_to(self, about: TextMeaning) -> str:
         """Return where replies go to what is said about an answer; "" if its question is no longer kept."""
@@ -339,7 +350,7 @@ class AnswerWorker:
         if ANSWER_RESULT in event:
             press = msgspec.convert(event[ANSWER_RESULT], AnonymousPress)
             if press.refused:
-                text = refusal_text(press.refused, await self._locale(tenant, event))
+                text = refusal_text(press.refused, await self._language(tenant, event, press.locale))
             else:
                 text = anonymous_text(press.result, press.locale)
             if calls:
@@ -351,7 +362,8 @@ class AnswerWorker:
         except Refused as refusal:
             log.info("%s: the press %s does not count: %s", channel, event["id"], refusal.code)
             if calls:
-                text = refusal_text(refusal.code, await self._locale(tenant, event))
+                of_button = await self._answers.language_of_button(tenant, token)
+                text = refusal_text(refusal.code, await self._language(tenant, event, of_button))
                 is_stranger = refusal.code == "ANSWER_STRANGER"
                 await calls.answer_press(event, text, alert=True, names_bot=is_stranger)
             return

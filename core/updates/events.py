@@ -78,10 +78,12 @@ Event = Mapping[str, Any]
 
 
 class AnonymousPress(Struct, frozen=True):
-    """The effect of a press. `refused`: the code of a refusal; "" if there is a `result`. `locale`: of the question."""
+    """The effect of a press. `refused`: the code of a refusal; "" if there is a `result`. `locale`: of the question, ""
+    if it is not kept.
+    """
 
     result: str = ""
-    locale: str = "ru"
+    locale: str = ""
     refused: str = ""
 
 
@@ -187,7 +189,8 @@ class Events:
             given, _ = await self._answers.press(*place, event="", chat=str(event.get("chat_id") or ""))
             stored[ANSWER_RESULT] = AnonymousPress(given.result, given.question.locale)
         except Refused as refusal:
-            stored[ANSWER_RESULT] = AnonymousPress(refused=refusal.code)
+            locale = await self._answers.language_of_button(self._tenant, str(event["callback_data"]))
+            stored[ANSWER_RESULT] = AnonymousPress(locale=locale, refused=refusal.code)
         stored[ANSWER_RESULT] = msgspec.to_builtins(stored[ANSWER_RESULT])
         return stored
 

@@ -253,7 +253,7 @@ class QuestionNotices:
         """Return the question in the language of a recipient, or of the member of a group chat."""
         if record.is_member:
             (user,) = await self._directory.users.lookup(fields["tenant"] or "", [record.id])
-            return in_language(question, user.locale if user else "")
+            return in_language(question, user.locale if user else None)
         (recipient,) = await self._reader.recipients(key, fields, number, 1)
         return in_language(question, recipient.locale)
 

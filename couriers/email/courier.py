@@ -170,8 +170,9 @@ class Email:
         buttons = [one for row in content.inline for one in row]
         lines = [f"{one.text}: {one.url}" for one in buttons]
         plain, page = "\n".join([text, "", *lines] if lines else [text]), message.preferences_url
-        mail = self._filled(message.address, plain, subject, page)
-        around = self._filled(message.address, PLACE, "", page).text
+        footer = self._footer(page, message.language)
+        mail = self._filled(message.address, plain, subject, footer)
+        around = self._filled(message.address, PLACE, "", footer).text
         return replace(
             mail,
             html=html_of_marked(around, *spans(message.text, content.parse_mode), buttons),
@@ -185,10 +186,12 @@ class Email:
             files=attached.files,
         )
 
-    def _filled(self, address: str, text: str, beginning: str, page: str = "") -> MailMessage:
-        """Return the mail with a text. `page`: on which the recipient chooses what it receives."""
-        settings = f"\n\n-- \n{say('mail_settings', self._settings.locale, url=page)}" if page else ""
-        values = {"text": text, "beginning": beginning, "settings": settings}
+    def _footer(self, page: str, language: str) -> str:
+        """Return the lines with the page on which the recipient chooses what it receives; "" if there is none."""
+        return f"\n\n-- \n{say('mail_settings', language or self._settings.locale, url=page)}" if page else ""
+
+    def _filled(self, address: str, text: str, beginning: str, footer: str = "") -> MailMessage:
+        values = {"text": text, "beginning": beginning, "settings": footer}
         return self._templates.message("message", self._settings.locale, address, **values)
 
     def _unsubscribe(self, mail: MailMessage, page: str) -> Sequence[str]:

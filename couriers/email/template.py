@@ -16,6 +16,7 @@ from pathlib import Path
 
 from core.errors import Invalid, SetupError
 from core.model.user_files import inner_path
+from core.sentence import language_of
 from couriers.email.message import MailMessage, sender_address
 
 LOCALES = ("ru", "en")
@@ -52,12 +53,12 @@ class EmailTemplates:
             for locale in LOCALES
         }
 
-    def message(self, name: str, locale: str, to: str, **values: str) -> MailMessage:
-        """Return the message of a template to one address. Another locale than ru is English.
+    def message(self, name: str, locale: str | None, to: str, **values: str) -> MailMessage:
+        """Return the message of a template to one address, in the language of a locale, else of the installation.
 
         Raises Invalid for an address or a subject that cannot be sent.
         """
-        template = self._templates[name, locale if locale in LOCALES else "en"]
+        template = self._templates[name, language_of(locale)]
         return MailMessage(to, _fill(template.subject, values), _fill(template.text, values), sender=template.sender)
 
 

@@ -56,7 +56,8 @@ class Message:
     after a crash has the same values; a retry that a person asked for has another seed. `report_url`: where the
     provider sends delivery reports, "" if they are not wanted. A text without attachments is never empty.
     `preferences_url`: the page on which the recipient chooses what it receives, "" if there is none; for couriers that
-    link to it (`LinksPreferences`). `reply_to`: the e-mail address at which Ada receives a reply of this recipient, ""
+    link to it (`LinksPreferences`), and `language`, in which they write the line with it; "" if it is not known.
+    `reply_to`: the e-mail address at which Ada receives a reply of this recipient, ""
     for none; `bounce_to`: at which it receives a report that the mail was not delivered. `is_notice`: Ada wrote
     it, not a person. `subscription`: the one behind the address, None if it is gone; for couriers that use it
     (`UsesSubscriptions`). `announce`: for couriers that announce (`Announces`); a second call returns at once.
@@ -72,6 +73,7 @@ class Message:
     reply_to: str = ""
     bounce_to: str = ""
     is_notice: bool = False
+    language: str = ""
     subscription: Subscription | None = field(default=None, repr=False)
     announce: Callable[[], Awaitable[None]] = field(default=_unannounced, compare=False, repr=False)
 

@@ -53,7 +53,7 @@ class Messages:
         self._numbers: dict[tuple[int, int], Sequence[int]] = {}
         self.limits = services.courier.limits if isinstance(services.courier, HasLimits) else Limits()
         self._children: dict[int, Sequence[AskedChild]] = {}
-        self._locales: dict[int, str] = {}  # of who is asked in another language than that of the question
+        self._locales: dict[int, str] = {}  # of who has stated another language than that of the text
         self._texts: dict[tuple[int, int], str] = {}  # of what is paid in parts, as the courier gets it
         self.shared = self._present(parcel.text, parcel.content, self._usual_ways(parcel.question), parcel.question)
 
@@ -88,8 +88,8 @@ class Messages:
         return courier.as_text(content) if isinstance(courier, WritesAsText) else ()
 
     async def read_values(self, reader: HistoryReader) -> None:
-        """Read the values for a personal text. They never change, so a repeat has the same text. Raises StoreError."""
-        if self._template is None and self._parcel.question is None:
+        """Read what is known of each recipient. It never changes, so a repeat has the same text. Raises StoreError."""
+        if self._template is None and self._parcel.question is None and not self._links_preferences:
             return
         pages = sorted({entry.number // PAGE for entry in self._parcel.entries})
         names = [f"people:{page}" for page in pages]
@@ -172,7 +172,8 @@ class Messages:
             self._texts[entry.number, entry.contact] = text
         recipient, preferences_url = f"{entry.id!r}:{entry.contact}", await self._preferences_url(entry.address)
         own = await self._mail_address(entry)
-        mailed = await self._reply_address(own, presented), own, self._parcel.history_key.sender == NOTICES
+        language = self._locales.get(entry.number) or self._parcel.language
+        mailed = await self._reply_address(own, presented), own, self._parcel.history_key.sender == NOTICES, language
         subscription = await self._subscription(entry.address)
         return Message(
             entry.address, text, self._seed, recipient, report_url, content, preferences_url, *mailed, subscription

@@ -41,6 +41,7 @@ from core.model.question import Question, load_question
 from core.model.states import OPEN, REACHED, Reason, Status
 from core.queue import Task
 from core.redis.constants import ASKS_AGAIN, AWAITING_MS
+from core.sentence import language_of, language_of_text
 from couriers.sending.interface import NEVER, Scope
 from couriers.sending.retry_policy import Final, still_remembered
 from couriers.sending.services import ParcelServices
@@ -73,6 +74,11 @@ class Parcel:
     question: Question | None = None
     label: str = ""
     replies: str = ""
+
+    @property
+    def language(self) -> str:
+        """Return the language of the text, as `NewDelivery.language` does."""
+        return self.question.locale if self.question else language_of(language_of_text(self.text))
 
     @property
     def takes_replies(self) -> bool:

@@ -19,7 +19,7 @@ from core.model.people import User, id_text
 from core.model.question import AnswerState, RecipientAnswer
 from core.model.states import DeliveryState
 from core.model.text.text_marks import plain_text
-from core.sentence import language_of, say
+from core.sentence import language_of, language_of_text, say
 from core.sessions.sessions import StoredSession
 from delivery.http.context import ApiContext
 from delivery.http.rate_limit import RateLimiter
@@ -91,7 +91,7 @@ def calendar_of(person: User, deliveries: Sequence[PersonDelivery], more: Sequen
     """
     lines = ["BEGIN:VCALENDAR", "VERSION:2.0", "PRODID:-//Ada//Calendar//EN", "CALSCALE:GREGORIAN"]
     lines += [
-        f"X-WR-CALNAME:{escaped(say('calendar_name', language_of(person.locale)))}",
+        f"X-WR-CALNAME:{escaped(say('calendar_name', person.locale))}",
         "REFRESH-INTERVAL;VALUE=DURATION:PT1H",
     ]
     for event in (*(_event(person, one) for one in deliveries), *more):
@@ -102,7 +102,7 @@ def calendar_of(person: User, deliveries: Sequence[PersonDelivery], more: Sequen
 
 def _event_of_end(person: User, stored: StoredSession, end: datetime) -> list[str]:
     """Return the event at which the address ends: the calendar program would only stop to show anything new."""
-    text = escaped(say("calendar_ends", language_of(person.locale)))
+    text = escaped(say("calendar_ends", person.locale))
     uid = sha256(f"{stored.tenant} {stored.begun_at} {end}".encode()).hexdigest()[:32]
     return _lines(uid, stored.begun_at, end, 0, [f"SUMMARY:{text}"])
 
@@ -142,7 +142,7 @@ def _lines(uid: str, stamp: datetime, start: datetime, sequence: int, more: Sequ
 
 
 def _summary(person: User, one: PersonDelivery, answer: RecipientAnswer, text: str) -> str:
-    locale, question, row = language_of(person.locale), one.history.question, answer.row
+    locale, question, row = language_of(person.locale, language_of_text(text)), one.history.question, answer.row
     first = " ".join(text.split())[:_SUMMARY]
     if row is None:
         return say("calendar_open", locale, text=first)
@@ -155,7 +155,7 @@ def _summary(person: User, one: PersonDelivery, answer: RecipientAnswer, text: s
 def _text(person: User, one: PersonDelivery) -> str:
     """Return the text that the person has got, without marks."""
     history = one.history
-    text = one.recipient.text or history.texts.get(person.locale) or history.text
+    text = one.recipient.text or history.texts.get(person.locale or "") or history.text
     return plain_text(text, history.content.parse_mode) if history.content else text
 
 

@@ -10,7 +10,7 @@ from msgspec import structs
 from core.errors import Invalid
 from core.model.clock import from_ms, in_ms
 from core.model.history_key import HistoryKey
-from core.orders.question_rules import locale_of
+from core.sentence import language_of, language_of_text
 from scenarios.bot import Bot
 from scenarios.bot.button_data import (
     Button,
@@ -171,7 +171,7 @@ class AskAttributes(MessageAttributes, frozen=True):
 
     def _choices(self, now: datetime) -> TimeChoices:
         if self.dates:
-            return days_of(self.dates, now, locale_of(self.own_text))
+            return days_of(self.dates, now, language_of(language_of_text(self.own_text)))
         return times_of(self.times, now) if self.times else TimeChoices()
 
 
@@ -182,7 +182,7 @@ def with_options(written: AskAttributes, question: AskedQuestion, shown: PageTur
     has_buttons = written.inline or (written.reply and written.reply.rows)
     if has_buttons or not question.options:
         return structs.replace(written, inline=_told_apart(written.inline, question.options))
-    locale = locale_of(written.text or written.own_text)
+    locale = language_of(language_of_text(written.text or written.own_text))
     words = in_language(sentence("choose_page", page="{page}", pages="{pages}"), locale)
     size = question.page or len(question.options)
     return structs.replace(written, inline=page_rows(question.options, size, shown, words, question.columns))

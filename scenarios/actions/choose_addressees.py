@@ -30,7 +30,7 @@ from scenarios.schema.declaration import Interaction
 from scenarios.sending.choosing import WORDS, AddresseeSelection, ChoiceList, choice_press, titles_of
 from scenarios.sending.message import MessageAttributes, message
 from scenarios.sending.orders import say
-from scenarios.sending.person import refused, required_person
+from scenarios.sending.person import language_of_person, refused, required_person
 from scenarios.stores import step_results
 from scenarios.stores.questions import AskedBy, Questions
 from scenarios.words import placed, sentence
@@ -87,7 +87,7 @@ async def execute(context: Context, written: ChooseAddresseesAttributes) -> Endi
     """Show the list once, however often it is executed. Raises Refused."""
     context.require("read")
     user = await required_person(context)
-    listed = written.listed(list_id(context.identity), language_of(user.locale), context.channel)
+    listed = written.listed(list_id(context.identity), language_of_person(context, user), context.channel)
     choices = await _choices(context, user, AddresseeSelection())
     if written.begins:
         begun = _begun(written.begins, choices)
@@ -106,8 +106,7 @@ def rehearse(step: RehearsedStep, written: ChooseAddresseesAttributes) -> Ending
     """The person owns two groups and a supergroup."""
     if written.begins:
         return _begun(written.begins, _SAMPLES)
-    language, channel = (as_text(step.event.get(name)) for name in ("language_code", "channel"))
-    listed = written.listed("", language_of(language), channel)
+    listed = written.listed("", language_of(step.step.language(step.event)), step.channel)
     step.sent = message(_shown(written, listed, _first(listed, _SAMPLES), _SAMPLES))
     return None
 
@@ -171,7 +170,7 @@ async def handle(context: Context, event: Event, event_run: str) -> Ending | Non
     """Change the selection, or end it. Raises StoreError."""
     user = await required_person(context)
     written = converted(ChooseAddresseesAttributes, context.prepared, context.services.timezone)
-    listed = written.listed(list_id(context.identity), language_of(user.locale), context.channel)
+    listed = written.listed(list_id(context.identity), language_of_person(context, user), context.channel)
     stored = await step_results.noted(context)
     before = msgspec.json.decode(stored, type=AddresseeSelection) if stored else None
     choices = await _choices(context, user, before or AddresseeSelection())

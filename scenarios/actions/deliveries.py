@@ -14,7 +14,6 @@ from core.model.people import User, id_text
 from core.model.states import DeliveryState, Status
 from core.model.text.text_entities import escaped
 from core.orders import Caller
-from core.sentence import language_of
 from core.updates.rights import origin_of
 from scenarios.bot.data import Data
 from scenarios.context import Context
@@ -25,7 +24,7 @@ from scenarios.schema.attributes import Text, Verbatim
 from scenarios.sending.following import StatusTask, follow, mark_of, status_message
 from scenarios.sending.message import MessageAttributes, MessageId, message
 from scenarios.sending.orders import is_limited, personal_tag, say
-from scenarios.sending.person import refused, required_person
+from scenarios.sending.person import language_of_person, refused, required_person
 from scenarios.sending.status import StatusPress, answers_text, missed_text, status_press
 from scenarios.words import in_language, sentence
 
@@ -81,7 +80,7 @@ async def execute_follow_delivery(context: Context, written: FollowDeliveryAttri
     if key.sender != id_text(user.id):
         raise NotFound("HISTORY_NOT_FOUND", sentence("status_history_not_found"))
     if await can_edit(context):
-        shown = status_message(history, language_of(user.locale), services.timezone)
+        shown = status_message(history, language_of_person(context, user), services.timezone)
         sent = await say(context, replace(shown, exact_message_id=written.exact_message_id), "")
         await _follow(context, user, key, str(sent), mark_of(shown))
     else:
@@ -102,7 +101,7 @@ async def _follow(context: Context, user: User, key: HistoryKey, message: str, s
         context.channel,
         context.chat,
         message,
-        language_of(user.locale),
+        language_of_person(context, user),
         shown,
         title=title,
         name=context.identity,
@@ -129,7 +128,7 @@ async def _pressed(context: Context, user: User, data: str) -> Ending:
 
 
 async def _cancel(context: Context, user: User, press: StatusPress) -> Ending:
-    services, key, language = context.services, press.key(user.id), language_of(user.locale)
+    services, key, language = context.services, press.key(user.id), language_of_person(context, user)
     deliveries = services.core.deliveries
     before, notice = await deliveries.read(key, services.tenant, limit=1), ""
     if before.state is DeliveryState.SCHEDULED:
@@ -144,7 +143,7 @@ async def _cancel(context: Context, user: User, press: StatusPress) -> Ending:
 
 async def _retry(context: Context, user: User, press: StatusPress) -> Ending:
     """Retry the failed recipients; a second press finds none."""
-    services, key, language = context.services, press.key(user.id), language_of(user.locale)
+    services, key, language = context.services, press.key(user.id), language_of_person(context, user)
     history = await services.core.deliveries.read(key, services.tenant, limit=1)
     count = await services.core.sending.retry(key, Caller(services.tenant), [Status.FAILED])
     if count:
@@ -155,7 +154,7 @@ async def _retry(context: Context, user: User, press: StatusPress) -> Ending:
 
 async def _remind(context: Context, user: User, press: StatusPress) -> Ending:
     """Remind those who have not answered. Raises Conflict QUIET_HOURS, NotFound QUESTION_NOT_FOUND."""
-    services, key, language = context.services, press.key(user.id), language_of(user.locale)
+    services, key, language = context.services, press.key(user.id), language_of_person(context, user)
     services.core.sending.check_quiet_hours(Caller(services.tenant, person=user))
     result, people = await services.core.questions.remind(key, services.tenant, by=id_text(user.id))
     code = sentence("reminded", count=people) if result == "reminded" else sentence("reminded_nobody")
@@ -165,7 +164,7 @@ async def _remind(context: Context, user: User, press: StatusPress) -> Ending:
 
 async def _close(context: Context, user: User, press: StatusPress) -> Ending:
     """Close the question; a second press changes nothing. Raises NotFound QUESTION_NOT_FOUND."""
-    services, key, language = context.services, press.key(user.id), language_of(user.locale)
+    services, key, language = context.services, press.key(user.id), language_of_person(context, user)
     await services.core.questions.close(key, services.tenant)
     history = await services.core.deliveries.read(key, services.tenant, limit=1)
     await say(context, status_message(history, language, services.timezone), "", context.event)
@@ -173,7 +172,7 @@ async def _close(context: Context, user: User, press: StatusPress) -> Ending:
 
 
 async def _list_people(context: Context, user: User, press: StatusPress) -> Ending:
-    services, key, language = context.services, press.key(user.id), language_of(user.locale)
+    services, key, language = context.services, press.key(user.id), language_of_person(context, user)
     tenant, deliveries = services.tenant, services.core.deliveries
     history = await deliveries.read(key, tenant, limit=1)
     if press.verb == "missed":
@@ -190,7 +189,7 @@ def _told(history: History, notice: str) -> dict[str, Data]:
 
 def rehearse_follow_delivery(step: RehearsedStep, written: FollowDeliveryAttributes) -> Ending:
     """Everybody is reached at once."""
-    language = language_of(str(step.event.get("language_code") or ""))
+    language = step.step.language(step.event)
     lines = (sentence("status_everybody_reached"), sentence("status_counts", people=1, reached=1))
     said = message(MessageAttributes("\n".join(in_language(one, language) for one in lines)))
     step.sent = None if written.press else said

@@ -18,7 +18,7 @@ from scenarios.engine import Ending, completed
 from scenarios.rehearsal import RehearsedStep
 from scenarios.schema import ActionType, Attributes, Own
 from scenarios.schema.attributes import Text
-from scenarios.sending.person import known_person, refused, required_person
+from scenarios.sending.person import known_person, language_of_person, refused, required_person
 from scenarios.stores import step_results
 from scenarios.words import sentence
 
@@ -38,15 +38,15 @@ async def execute_link_contact(context: Context, written: LinkContactAttributes)
     """
     user = await known_person(context)
     if user is not None and is_code(written.written):
-        return completed(_linked(user))  # an execution before a crash has done it
+        return completed(_linked(context, user))  # an execution before a crash has done it
     linking, services = linking_of(context), context.services
     if is_email(written.written):
-        request = await linking.request(services.tenant, context.channel, context.person, written.written)
+        language = language_of(context.step.language(context.event))
+        request = await linking.request(services.tenant, context.channel, context.person, written.written, language)
         left = request.expires_at - from_ms(services.now_ms())
-        language = language_of(str(context.event.get("language_code") or ""))
         return completed(_mailed(written.written, duration(left).in_language(language), language))
     link = await _confirmed(context, linking, written.written)
-    return completed(_linked(await services.core.directory.users.find(services.tenant, link.user)))
+    return completed(_linked(context, await services.core.directory.users.find(services.tenant, link.user)))
 
 
 async def _confirmed(context: Context, linking: Linking, written: str) -> Link:
@@ -85,7 +85,7 @@ def checked(written: str) -> str:
 def rehearse_link_contact(step: RehearsedStep, written: LinkContactAttributes) -> Ending:
     """Every address is known, and every code is right."""
     if is_email(written.written):
-        language = language_of(str(step.event.get("language_code") or ""))
+        language = language_of(step.step.language(step.event))
         return completed(_mailed(written.written, "24 min", language))
     checked(written.written)
     name = str(step.event.get("first_name") or "")
@@ -96,8 +96,8 @@ def _mailed(email: str, lasts: str, language: str) -> dict[str, Data]:
     return {"linked": MAILED, "email": email, "lasts": lasts, "name": "", "role": "", "language": language}
 
 
-def _linked(user: User) -> dict[str, Data]:
-    who = {"name": user.name or str(user.id), "role": user.role, "language": language_of(user.locale)}
+def _linked(context: Context, user: User) -> dict[str, Data]:
+    who = {"name": user.name or str(user.id), "role": user.role, "language": language_of_person(context, user)}
     return {"linked": LINKED, "email": "", "lasts": "", **who}
 
 
@@ -251,7 +251,8 @@ async def execute_sign_in_link(context: Context, _: Attributes) -> Ending:
         raise Conflict("PUBLIC_URL_NOT_SET", sentence("no_public_url"))
     secret = await SignInLinks(services.core.store).create(services.tenant, user.id)
     url = f"{services.public_url.rstrip('/')}/#/sign-in/{secret}"
-    return completed({"sign_in_url": url, "lasts": duration(LINK_LIFETIME).in_language(language_of(user.locale))})
+    lasts = duration(LINK_LIFETIME).in_language(language_of_person(context, user))
+    return completed({"sign_in_url": url, "lasts": lasts})
 
 
 def rehearse_sign_in_link(step: RehearsedStep, _: Attributes) -> Ending:

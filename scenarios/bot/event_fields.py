@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from core.model.content import ParseMode
 from core.model.text.text_entities import escaped
-from core.sentence import LANGUAGES
+from core.sentence import language_of
 from scenarios.bot.button_data import value_of
 from scenarios.bot.data import Data
 
@@ -156,14 +156,10 @@ def with_derived(event: Event, language: str) -> dict[str, Data]:
         "is_forward": False,
         **_entity(event),
         **_button_value(event),
-        "language": next((one for one in LANGUAGES if _account_language(event) == one), language),
+        "language": language_of(str(event.get("language_code") or ""), language),
         **_person("reply_", event.get("reply_user_id")),
         **event,
     }
-
-
-def _account_language(event: Event) -> str:
-    return str(event.get("language_code") or "").replace("_", "-").partition("-")[0].lower()
 
 
 def _button_value(event: Event) -> dict[str, Data]:

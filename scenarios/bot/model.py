@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo
 from msgspec import Struct
 
 from core.model.json_form import JsonObject, JsonValue
-from core.model.people import DEFAULT_LOCALE
+from core.sentence import DEFAULT_LANGUAGE
 from scenarios.bot.button_data import normalise
 from scenarios.bot.data import Data, Place
 from scenarios.bot.times import Schedule
@@ -208,7 +208,7 @@ class Bot(Struct, frozen=True):
     schedules: Mapping[str, Schedule] = {}
     translations: Mapping[str, Mapping[str, Scenario]] = {}
     timezone: str = ""
-    language: str = DEFAULT_LOCALE
+    language: str = DEFAULT_LANGUAGE
 
     def zone(self, default: tzinfo) -> tzinfo:
         """Return the time zone of the bot; `default` if bot.yaml names none."""

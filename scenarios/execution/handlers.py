@@ -16,7 +16,7 @@ from functools import partial
 from core.directory.users import Users
 from core.model.people import User
 from core.queue import Attempt, Result
-from core.sentence import language_of, say
+from core.sentence import say
 from core.updates import events
 from core.updates.bot_calls import BotCalls
 from core.updates.events import Event
@@ -188,7 +188,7 @@ class Handlers:
             "directory_role": user.role or "",
             "directory_name": user.name or "",
             "directory_fields": await self._directory_users.data_of_fields(self._tenant, user),
-            "language": language_of(user.locale),
+            **({"language": user.locale} if user.locale else {}),
         }
 
     def _run_of(self, event: Event) -> str:

@@ -13,9 +13,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from core.errors import SetupError
-from core.model.people import DEFAULT_LOCALE
 from core.model.user_files import inner_path
-from core.sentence import say, texts_for_people
+from core.sentence import DEFAULT_LANGUAGE, say, texts_for_people
 from scenarios.bot import Bot, Place, Scenario
 from scenarios.bot.data import Data, MapNode, Node, is_empty, plain, plain_mapping
 from scenarios.bot.suggestion import did_you_mean
@@ -259,7 +258,7 @@ def read_bot(folder: Folder, scenarios: ScenarioFiles, settings: Node | None, pr
         commands=(*own.commands, *later_commands),
         roles={**later_roles, **own.roles},
         timezone=own.timezone,
-        language=own.language or next(iter(folder.languages), DEFAULT_LOCALE),
+        language=own.language or next(iter(folder.languages), DEFAULT_LANGUAGE),
         settings=settings_of(settings),
         declared=declared,
         schedules=read_schedules(Reader(SCHEDULE, problems), folder.read(SCHEDULE), named),

@@ -294,6 +294,6 @@ async def _recipient(context: Context, channel: str, person: str, *, in_chats: b
         wanted,
         opted_out=left,
         fields=user.fields,
-        locale=user.locale,
+        locale=user.locale or "",
         blocked=user.blocked,
     )

@@ -22,9 +22,10 @@ from core.model.question import AnswerKind, Option, Question
 from core.model.text.characters import nfc
 from core.orders import Caller, Order
 from core.orders.order import AnyAddressee
-from core.orders.question_rules import check_question, locale_of, options_of
+from core.orders.question_rules import check_question, options_of
 from core.queue import own_name
 from core.redis.store import Store
+from core.sentence import language_of, language_of_text
 from core.updates.rights import origin_of
 from couriers.channel import channels
 from scenarios.bot.data import Data, ListNode, Node, Scalar
@@ -117,7 +118,7 @@ def question_of(written: Sequence[str], text: str, until: datetime | None = None
     """
     if not written:
         return None
-    locale, closes = locale_of(text), to_ms(until) if until else 0
+    locale, closes = language_of(language_of_text(text)), to_ms(until) if until else 0
     if len(written) == 1:
         kind = AnswerKind(written[0])
         return Question(kind, options_of(kind, (), locale), locale, until=closes)

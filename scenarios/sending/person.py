@@ -4,7 +4,7 @@ from datetime import datetime, timedelta, tzinfo
 
 from core.errors import Forbidden, Refused
 from core.model.people import User
-from core.sentence import duration
+from core.sentence import duration, language_of
 from scenarios import engine
 from scenarios.bot.data import Data
 from scenarios.context import Context
@@ -23,6 +23,11 @@ async def known_person(context: Context) -> User | None:
     if not context.person:
         return None
     return await services.core.directory.users.by_contact(services.tenant, context.channel, context.person)
+
+
+def language_of_person(context: Context, user: User) -> str:
+    """Return the language in which a bot speaks to a person: the one that it has stated, else that of the event."""
+    return language_of(user.locale, context.step.language(context.event))
 
 
 async def required_person(context: Context) -> User:

@@ -135,6 +135,18 @@ async def test_a_mail_links_to_the_page_of_its_recipient_and_can_be_unsubscribed
     assert f'<a href="{page}">' in part(mail, "html")
 
 
+@pytest.mark.parametrize(
+    ("language", "line"), [("en", "Which messages reach you"), ("ru", "Какие сообщения"), ("", "Какие")]
+)
+async def test_the_line_below_a_mail_is_in_the_language_of_its_reader(
+    provider: MailProvider, language: str, line: str
+) -> None:
+    """It was in that of ADA_EMAIL_LOCALE."""
+    about: dict[str, Any] = {"preferences_url": "https://ada.example/p/x", "language": language}
+    await (await provider.open()).attempt([replace(message(provider.address(1), "No classes"), **about)])
+    assert part(last_mail(provider), "plain").replace("\r\n", "\n").startswith(f"No classes\n\n-- \n{line}")
+
+
 async def test_the_reference_is_the_message_id_and_the_same_for_a_repeat(provider: MailProvider) -> None:
     first = await send_one(await provider.open(), provider.address(1))
     second = await send_one(await provider.open(), provider.address(1))

@@ -28,7 +28,7 @@ PLAIN: dict[str, Any] = {
     "name": None,
     "email": None,
     "role": None,
-    "locale": "ru",
+    "locale": None,
     "contacts": {},
     "opt_out": [],
     "blocked": False,
@@ -71,6 +71,16 @@ async def test_a_person_is_added_shown_changed_and_deleted(api: Api) -> None:
     assert (deleted.status, deleted.body) == (204, b"")
     for method, body in (("GET", None), ("PATCH", {}), ("DELETE", None)):
         assert (await refusal(api, method, "/v1/users/1", body))[:2] == (404, "USER_NOT_FOUND")
+
+
+async def test_the_language_of_a_person_is_what_somebody_has_stated_and_russian_is_a_statement(api: Api) -> None:
+    """A person without one was stored as Russian: nobody could tell the two apart."""
+    for body, stated in (({}, None), ({"locale": "ru"}, "ru"), ({"locale": None}, None), ({"locale": "en"}, "en")):
+        call = ("PATCH", "/v1/users/1") if stated or body else ("POST", "/v1/users")
+        assert (await api.call(*call, body or {"id": 1})).json["locale"] == stated
+        assert (await api.call("GET", "/v1/users/1")).json["locale"] == stated
+        rows = (await api.call("GET", "/v1/export/users")).body.decode("utf-8-sig").splitlines()
+        assert rows[1].split(",")[4] == (stated or "")
 
 
 @pytest.mark.parametrize("given", [7, "7", "a/b?c#d%e", "Ё ж", "..", "0x7"])
@@ -127,7 +137,7 @@ async def test_every_error_of_a_person_is_reported_with_its_path(api: Api) -> No
         ({}, "USER_UNNAMED", "id"),
         ({"id": 1, "role": "dean"}, "WRONG_VALUE", "role"),
         ({"id": 1, "locale": "de"}, "WRONG_VALUE", "locale"),
-        ({"id": 1, "locale": None}, "WRONG_TYPE", "locale"),
+        ({"id": 1, "locale": 7}, "WRONG_TYPE", "locale"),
         ({"id": 1, "phone": "1"}, "UNKNOWN_FIELD", "phone"),
         ({"id": True}, "WRONG_TYPE", "id"),
         ({"id": 2**63}, "OUT_OF_RANGE", "id"),

@@ -345,7 +345,7 @@ async def test_what_ada_itself_says_is_marked_as_automatic_and_its_own_mails_are
 async def test_a_teacher_answers_by_mail_and_a_forged_answer_goes_to_nobody(
     school: School, known_by: dict[str, Any]
 ) -> None:
-    await school.api.call("PATCH", "/v1/users/7", known_by)
+    await school.api.call("PATCH", "/v1/users/7", {**known_by, "locale": "ru"})
     await school.send()
     (first,) = await school.mails(1)
     await school.write(str(first["Reply-To"]), "And on Friday?")

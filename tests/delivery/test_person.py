@@ -72,7 +72,7 @@ async def test_two_people_become_one_as_it_was_shown_before(school: Api) -> None
         "name": "Анна Ёлкина",
         "email": "anna@example.org",
         "role": "trainer",
-        "locale": "ru",
+        "locale": None,
         "contacts": {"sms": ["+79990000001"], "telegram": ["100001"]},
         "opt_out": ["vk"],
         "blocked": False,

@@ -86,6 +86,16 @@ async def test_a_person_chooses_channels_and_language_and_others_stay_as_they_ar
     assert (await api.call("GET", "/v1/users/m")).json["locale"] == "en"
 
 
+async def test_the_page_of_who_has_stated_no_language_is_in_that_of_the_browser_and_states_none(
+    api: Api, path: str
+) -> None:
+    """Whoever saved its channels had stated Russian with it."""
+    shown = (await browse(api, "GET", path, (), **{"Accept-Language": "en,ru;q=0.5"})).body.decode()
+    assert ('<html lang="en">' in shown, re.findall('name="locale" value=".." checked', shown)) == (True, [])
+    await browse(api, "POST", path, [*OFFERED, ("channel", "email")])
+    assert (await api.call("GET", "/v1/users/m")).json["locale"] is None
+
+
 async def test_whoever_leaves_gets_nothing_and_can_come_back(api: Api, path: str) -> None:
     left = (await browse(api, "POST", path, OFFERED)).body.decode()
     assert "Вы отписаны" in left

@@ -2,7 +2,7 @@
 
     people:<page>          [[id, [number of contacts in each channel], name?, origin?, values?, children?, locale?], …]
                            children: [[id, [number of its row, if it is asked about], name], …], of a guardian
-                           locale: of who is asked in another language than that of the question
+                           locale: of who has stated another language than that of the text
     parcel:<channel>:<n>   see `core.deliveries.histories.parcels`
     opted_out              {channel: [number of a recipient that wants no messages there, …]}; missing if there is none
     bound                  `core.model.delivery.Bound`; missing if the sender may write to whomever it names
@@ -62,8 +62,8 @@ PAGE = 200
 class StoredRecipient:
     """A recipient as the history keeps it. `contacts`: how many it has in each channel of the delivery. `values`: for
     the fields of a personal text. `children`: those about whom a guardian gets the message.
-    `is_reached`: of a child that is asked about: whether one of its guardians was reached. `locale`: in which it is
-    asked, "" if that is the language of the question.
+    `is_reached`: of a child that is asked about: whether one of its guardians was reached. `locale`: the
+    language that it has stated, "" without one, or if it is that of the text.
     """
 
     number: int
@@ -192,10 +192,9 @@ def _rows(
                 row = recipient.id, number, contact, len(addresses), address
                 rows.append((*row, recipient.hours) if recipient.hours else row)
         recipients.append(_recipient_row(recipient, contacts, numbers))
-    if (question := delivery.question) is not None:
-        locales = [delivery.language_of_question(one) for one in delivery.recipients]
-        asked = zip(locales, recipients, strict=True)
-        recipients = [_with_locale(row, locale) if locale != question.locale else row for locale, row in asked]
+    language = delivery.language
+    rows_of_people = zip(delivery.recipients, recipients, strict=True)
+    recipients = [_with_locale(row, one.locale) if one.locale != language else row for one, row in rows_of_people]
     if delivery.personal is not None:
         rows_with_values = zip(delivery.recipients, recipients, delivery.personal.values, strict=True)
         recipients = [[*row[:2], one.name, one.origin, values, *row[5:]] for one, row, values in rows_with_values]

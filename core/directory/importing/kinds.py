@@ -17,7 +17,7 @@ from core.errors import Invalid
 from core.model.contacts.addresses import canonical
 from core.model.history_key import Id
 from core.model.own_fields import OwnFieldsByName
-from core.model.people import DEFAULT_LOCALE, LOCALES, OBJECT_KINDS, ROLES, faults_of_id, id_text
+from core.model.people import LOCALES, OBJECT_KINDS, ROLES, faults_of_id, id_text
 
 _NUMBER_OF_SHEET = re.compile(r"-?[0-9]+\.0+")
 _YES = frozenset({"true", "yes", "1", "да"})
@@ -141,7 +141,7 @@ def user_fields(row: CsvRow) -> dict[str, Any]:
     if "role" in row.cells:
         found["role"] = _translated(row.cells["role"], headers.ROLES, ROLES) or None
     if "locale" in row.cells:
-        found["locale"] = _translated(row.cells["locale"], headers.LOCALES, LOCALES) or DEFAULT_LOCALE
+        found["locale"] = _translated(row.cells["locale"], headers.LOCALES, LOCALES) or None
     if "opt_out" in row.cells:
         found["opt_out"] = listed(row.cells["opt_out"])
     for column in ("external_ids", *GUARDIANS):

@@ -28,7 +28,8 @@ from core.model.question import (
     Voice,
 )
 from core.model.text.characters import nfc
-from core.orders.question_rules import MOST_REMINDERS, locale_of, options_of
+from core.orders.question_rules import MOST_REMINDERS, options_of
+from core.sentence import language_of, language_of_text
 from delivery.http.fields import DURATION, RequestModel, Time, read_duration, read_time, write_duration
 from delivery.http.responses.problems import invalid_field
 
@@ -117,7 +118,7 @@ class QuestionRequest(RequestModel, frozen=True):
     consent: Annotated[bool, Meta(extra_json_schema={"default": False})] | UnsetType = UNSET
 
     def question(self, text: str, max_days_ahead: int) -> Question:
-        locale = locale_of(text)
+        locale = language_of(language_of_text(text))
         until = read_time(self.until, "answer.until", max_days_ahead) if self.until else None
         options = [Option(nfc(one.key), one.text, one.places or 0) for one in self.options or ()]
         return Question(

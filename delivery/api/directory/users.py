@@ -43,7 +43,9 @@ class UserFields(RequestModel, frozen=True):
     name: Label | UnsetType | None = UNSET
     email: Email | UnsetType | None = UNSET
     role: Role | UnsetType | None = UNSET
-    locale: Annotated[Locale, Meta(extra_json_schema={"default": "ru"})] | UnsetType = UNSET
+    locale: Annotated[Locale, Meta(description="the language of the person; null: not known")] | UnsetType | None = (
+        UNSET
+    )
     contacts: Contacts | UnsetType = UNSET
     opt_out: Annotated[Channels, Meta(description="channels in which the person wants no messages")] | UnsetType = UNSET
     blocked: Annotated[bool, Meta(description="gets nothing, cannot sign in or send")] | UnsetType = UNSET
@@ -123,7 +125,8 @@ class UserQuery(RequestModel, frozen=True):
 
 
 class UserResponse(Struct):
-    """A person. `fields`: of its own; absent if it has none. `hours`: absent if it wants messages at any time.
+    """A person. `locale`: null if nobody has stated its language. `fields`: of its own; absent if it has none.
+    `hours`: absent if it wants messages at any time.
     `external_ids`: what other systems call it; absent if there are none. `guardians`,
     `blocked_guardians`: ids of people, as text; absent if there are none.
     """
@@ -132,7 +135,7 @@ class UserResponse(Struct):
     name: str | None
     email: str | None
     role: str | None
-    locale: str
+    locale: str | None
     contacts: Mapping[str, Sequence[str]]
     opt_out: Sequence[str]
     blocked: bool

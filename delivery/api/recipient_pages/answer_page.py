@@ -84,7 +84,7 @@ def outage_page(languages: str) -> str:
 
 
 def _sentence(name: str, languages: str) -> str:
-    locale = language_of(languages.strip())
+    locale = language_of(languages)
     parts = [f"<h1>{_said('title', locale)}</h1>", f"<p>{_said(name, locale)}</p>"]
     return filled(locale, say("answer_page_title", locale), parts)
 

@@ -172,7 +172,8 @@ def confirm(context: ApiContext) -> Handler:
 async def _asked(request: web.Request, context: ApiContext, secret: str) -> str:
     device = await context.services.core.device_links.open(secret)
     user = await context.services.core.directory.users.find(device.tenant, device.person)
-    locale, name = language_of(user.locale), short_name(user, "preferences_number", language_of(user.locale))
+    locale = language_of(user.locale, request.headers.get(hdrs.ACCEPT_LANGUAGE))
+    name = short_name(user, "preferences_number", locale)
     question = say("device_link_question", locale, device=device.subscription.device)
     return _page(
         locale,
@@ -184,13 +185,13 @@ async def _asked(request: web.Request, context: ApiContext, secret: str) -> str:
 
 async def _confirmed(request: web.Request, context: ApiContext, secret: str) -> str:
     device, user = await context.services.core.device_links.use(secret)
-    locale = language_of(user.locale)
+    locale = language_of(user.locale, request.headers.get(hdrs.ACCEPT_LANGUAGE))
     done = say("device_link_done", locale, device=device.subscription.device)
     return _page(locale, f'<p class="good" role="status">{escape(done)}</p>')
 
 
 def _refused(refusal: Refused, languages: str) -> str:
-    locale = language_of(languages.strip())
+    locale = language_of(languages)
     known = refusal.code in ("LINK_USED", "LIMIT_REACHED")
     return (
         _page(locale, f"<p>{escape(say(f'device_link_{refusal.code.lower()}', locale))}</p>")
@@ -200,7 +201,7 @@ def _refused(refusal: Refused, languages: str) -> str:
 
 
 def _outage(languages: str) -> str:
-    locale = language_of(languages.strip())
+    locale = language_of(languages)
     return _page(locale, f"<p>{escape(say('preferences_outage', locale))}</p>")
 
 
@@ -248,7 +249,7 @@ def serve_message(context: ApiContext) -> Handler:
     headers = {**HEADERS, hdrs.CONTENT_SECURITY_POLICY: policy_with(_MESSAGE_SCRIPT)}
 
     async def handle(request: web.Request) -> web.Response:
-        language = language_of(request.headers.get(hdrs.ACCEPT_LANGUAGE, "").strip())
+        language = language_of(request.headers.get(hdrs.ACCEPT_LANGUAGE))
         return web.Response(text=pages[language], headers=headers)
 
     return handle

@@ -10,7 +10,7 @@ from html import escape
 from typing import NamedTuple
 from urllib.parse import parse_qs
 
-from aiohttp import web
+from aiohttp import hdrs, web
 from aiohttp.typedefs import Handler
 from msgspec.structs import replace
 
@@ -56,12 +56,13 @@ class OwnDevices(NamedTuple):
     names: Mapping[str, str] = {}
 
 
-def page_of(linked: LinkedPerson, quiet: QuietHours | None, zone: str, devices: OwnDevices, done: str = "") -> str:
+def page_of(
+    linked: LinkedPerson, quiet: QuietHours | None, zone: str, devices: OwnDevices, locale: str, done: str = ""
+) -> str:
     """Return the page of a person. `quiet`: the quiet hours of its tenant, None if there are none. `done`: `saved`,
     `left`, `device_removed`, or `times` if nothing was saved because a time is missing.
     """
     user = linked.user
-    locale = language_of(user.locale)
     name = short_name(user, "preferences_number", locale)
     parts = [
         f"<h1>{_said('title', locale)}</h1>",
@@ -85,7 +86,7 @@ def outage_page(languages: str) -> str:
 
 
 def _sentence(name: str, languages: str) -> str:
-    locale = language_of(languages.strip())
+    locale = language_of(languages)
     parts = [f"<h1>{_said('title', locale)}</h1>", f"<p>{_said(name, locale)}</p>"]
     return filled(locale, say("preferences_title", locale), parts)
 
@@ -100,7 +101,7 @@ def _form(user: User, locale: str, zone: str, devices: OwnDevices) -> str:
         return f"<p>{_said('none', locale)}</p>"
     offered = "".join(f'<input type="hidden" name="offered" value="{escape(one)}">' for one in user.contacts)
     channels = "\n".join(_channel(user, one, locale, devices) for one in user.contacts)
-    languages = "\n".join(_language(one, is_chosen=one == locale) for one in _LANGUAGES)
+    languages = "\n".join(_language(one, is_chosen=one == user.locale) for one in _LANGUAGES)
     choice = (
         f"{offered}<fieldset><legend>{_said('channels', locale)}</legend>\n{channels}\n</fieldset>\n"
         f"<fieldset><legend>{_said('when', locale)}</legend>\n{_times(user, locale, zone)}\n</fieldset>\n"
@@ -199,8 +200,8 @@ def change(context: ApiContext) -> Handler:
     return page_handler(context, _changed, refused_page, outage_page)
 
 
-async def _shown(_: web.Request, context: ApiContext, token: str) -> str:
-    return await _page(context, await context.services.core.preferences.open(token))
+async def _shown(request: web.Request, context: ApiContext, token: str) -> str:
+    return await _page(request, context, await context.services.core.preferences.open(token))
 
 
 async def _changed(request: web.Request, context: ApiContext, token: str) -> str:
@@ -208,19 +209,19 @@ async def _changed(request: web.Request, context: ApiContext, token: str) -> str
     body = await receive(request, FORM_LIMIT, context.options.body_timeout)
     if _ONE_CLICK in body:  # as a form or as multipart
         linked = await preferences.open(token)
-        return await _page(context, await preferences.change(token, (), (linked.channel,)), "left")
+        return await _page(request, context, await preferences.change(token, (), (linked.channel,)), "left")
     given = parse_qs(body.decode(errors="replace"))
     wanted, offered = given.get("channel", []), given.get("offered", [])
     linked = await preferences.open(token)
     if device := given.get("device", [""])[0]:
-        return await _page(context, await _without_device(context, linked, device), "device_removed")
+        return await _page(request, context, await _without_device(context, linked, device), "device_removed")
     zone = _zone_of(context, linked.tenant)
     try:
         hours = _hours({name: values[0] for name, values in given.items()}, zone)
         linked = await preferences.change(token, wanted, offered, given.get("locale", [""])[0], hours)
     except Invalid:  # only the hours may be malformed
-        return await _page(context, linked, "times")
-    return await _page(context, linked, "saved" if wanted else "left")
+        return await _page(request, context, linked, "times")
+    return await _page(request, context, linked, "saved" if wanted else "left")
 
 
 async def _without_device(context: ApiContext, linked: LinkedPerson, address: str) -> LinkedPerson:
@@ -246,12 +247,13 @@ def _hours(given: Mapping[str, str], zone: str) -> str | None:
     return None
 
 
-async def _page(context: ApiContext, linked: LinkedPerson, done: str = "") -> str:
+async def _page(request: web.Request, context: ApiContext, linked: LinkedPerson, done: str = "") -> str:
     quiet_hours = context.services.core.sending.quiet_hours(linked.tenant)
     channel, display = await subscribing_channel(context)
     names = await devices_of(context, linked, channel)
     devices = OwnDevices(channel, "" if linked.user.blocked else display.subscribe_key, names)
-    return page_of(linked, quiet_hours, _zone_of(context, linked.tenant), devices, done)
+    locale = language_of(linked.user.locale, request.headers.get(hdrs.ACCEPT_LANGUAGE))
+    return page_of(linked, quiet_hours, _zone_of(context, linked.tenant), devices, locale, done)
 
 
 def _zone_of(context: ApiContext, tenant: str) -> str:

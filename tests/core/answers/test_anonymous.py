@@ -108,7 +108,7 @@ async def test_an_anonymous_press_shows_no_option_and_is_not_changed(asked: Aske
     ]
     assert all("✓" not in repr(one) for one in asked.shown)
     await asked.press("p2", asked.button("p1", 0))
-    assert asked.texts[-1] == "Этот вопрос задан не вам."
+    assert asked.texts[-1] == "This question was not asked of you."
     assert await asked.answer_of(accepted, 2) == (AnswerState.OPEN, "")
     with pytest.raises(Conflict):
         await Answers(asked.stack.store).enter(accepted.key, TENANT, "2", "yes-key", "anna", "e")

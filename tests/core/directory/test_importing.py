@@ -63,7 +63,7 @@ async def test_people_are_created_and_found_by_all_their_fields(importing: Impor
     anna = User(
         1, "Анна", "anna@example.org", "trainer", "en", {"telegram": ["100001"], "sms": ["+79991112233"]}, ["vk"]
     )
-    petr = User("u2", 'Пётр, "Петя" П', None, "student", "ru", {"telegram": ["100002", "@petr"]})
+    petr = User("u2", 'Пётр, "Петя" П', None, "student", None, {"telegram": ["100002", "@petr"]})
     assert await directory.users.find(TENANT, 1) == anna
     assert await directory.users.find(TENANT, "u2") == petr
     assert await directory.users.by_email(TENANT, "ANNA@example.org") == anna
@@ -173,7 +173,7 @@ async def test_a_sheet_is_read_however_a_spreadsheet_saves_it(
     importing: Importing, directory: Directory, content: bytes
 ) -> None:
     assert await load(importing, "users", content) == Imported(2, 0)
-    anna = User(7, "Ёлкина, Анна", None, "trainer", "ru", {"sms": ["+79991112233"]})
+    anna = User(7, "Ёлкина, Анна", None, "trainer", None, {"sms": ["+79991112233"]})
     assert (await directory.users.page(TENANT)).items == [anna, User(8, "Пётр")]
 
 

@@ -61,10 +61,10 @@ from tests.support.stack import QUICK, TENANT, FakeCourier, PaidCourier, Stack
 from tests.support.waiting import until
 
 BOT = "telegram-bot"
-ANNA = User(7, "Anna Petrova", role="trainer", contacts={BOT: ["100007"]})
+ANNA = User(7, "Anna Petrova", role="trainer", locale="ru", contacts={BOT: ["100007"]})
 OLGA = User(8, "Olga", role="staff", locale="en", contacts={BOT: ["100008"]})
-MARIA = User(1, "Maria", role="student", contacts={BOT: ["100001"]})
-VERA = User(3, contacts={BOT: ["100003"]})
+MARIA = User(1, "Maria", role="student", locale="ru", contacts={BOT: ["100001"]})
+VERA = User(3, locale="ru", contacts={BOT: ["100003"]})
 BORIS = User(2, "Boris", role="student", locale="en", contacts={BOT: ["100002"]})
 ANNAS = Inbox("user", "7")
 OFFICE = Inbox("office", "dean")
@@ -390,6 +390,32 @@ async def test_who_replies_where_replies_are_off_is_told_so_once(school: School)
     history = await school.stack.history(accepted.key)
     assert (accepted.repeated, history.refused_replies) == (False, 1)
     assert await school.threads() == []
+
+
+@pytest.mark.parametrize(
+    ("stated", "text", "off", "opted_out", "head"),
+    [
+        ("ru", "No classes", "Ответы на это", "Больше не пишем", "Maria отвечает"),
+        ("en", "Нет пар", "Nobody reads replies", "You get no more", "Maria replies"),
+        (None, "No classes", "Nobody reads replies", "You get no more", "Maria replies"),
+        (None, "Нет пар", "Ответы на это", "Больше не пишем", "Maria отвечает"),
+    ],
+)
+async def test_who_has_stated_no_language_is_spoken_to_in_that_of_what_it_has_got(
+    school: School, stated: str | None, text: str, off: str, opted_out: str, head: str
+) -> None:
+    """It was always Russian."""
+    for user in (MARIA, ANNA):
+        await school.core.directory.users.update(TENANT, user.id, UserChange(locale=stated))
+    accepted = await school.order(text=text, replies="off")
+    await school.stack.finished(accepted.key)
+    await school.write(MARIA, "1", quoted=school.last_to(MARIA))
+    assert school.got(MARIA)[-1].startswith(off)
+    message = await school.send(text=text, replies="sender")
+    await school.write(MARIA, text, quoted=message)
+    assert school.got(ANNA)[0].startswith(head)
+    await school.write(MARIA, "СТОП")
+    assert school.got(MARIA)[-1].startswith(opted_out)
 
 
 async def test_what_a_reader_writes_without_a_quote_goes_to_nobody(school: School) -> None:

@@ -27,8 +27,9 @@ def test_the_mail_with_a_code_names_it_in_the_readers_language(locale: str) -> N
     assert ("Ваш код" in mail.text) == (locale == "ru")
 
 
-def test_another_locale_is_english() -> None:
-    assert "your code is" in EmailTemplates().message("link-code", "fr", "anna@example.org", **VALUES).text
+@pytest.mark.parametrize("locale", [None, "fr"])
+def test_who_has_no_language_that_ada_speaks_gets_that_of_the_installation(locale: str | None) -> None:
+    assert "Ваш код" in EmailTemplates().message("link-code", locale, "anna@example.org", **VALUES).text
 
 
 def test_the_text_of_a_message_is_unchanged_and_its_beginning_is_the_subject() -> None:
