@@ -55,11 +55,16 @@ class Messages:
         self._children: dict[int, Sequence[AskedChild]] = {}
         self._locales: dict[int, str] = {}  # of who has stated another language than that of the text
         self._texts: dict[tuple[int, int], str] = {}  # of what is paid in parts, as the courier gets it
-        self.shared = self._present(parcel.text, parcel.content, self._usual_ways(parcel.question), parcel.question)
+        self._asked = parcel.question
+        self.shared = self._as_usual()
+
+    def _as_usual(self) -> Presented:
+        parcel, asked = self._parcel, self._asked
+        return self._present(parcel.text, parcel.content, self._usual_ways(asked), asked)
 
     def _question(self, entry: Entry) -> Question | None:
         """Return the question as the recipient of an entry answers it."""
-        question = self._parcel.question
+        question = self._asked
         if question is None:
             return None
         return asked_for(
@@ -69,7 +74,9 @@ class Messages:
     def _usual_ways(self, question: Question | None) -> AnswerWays:
         takes_numbers = question and self.limits.numbers
         options, numbers = self._services.options, widest_numbers(question) if question and takes_numbers else ()
-        return AnswerWays(options.answer_url, numbers, is_mailed=bool(options.mailbox))
+        zone = options.tenant_timezones.get(self._tenant, options.timezone)
+        url, is_mailed = options.answer_url, bool(options.mailbox)
+        return AnswerWays(url, numbers, is_mailed=is_mailed, zone=zone, is_short=self.limits.in_sms)
 
     def _ways(self, entry: Entry) -> AnswerWays:
         """Return how the address of an entry may answer."""
@@ -88,12 +95,14 @@ class Messages:
         return courier.as_text(content) if isinstance(courier, WritesAsText) else ()
 
     async def read_values(self, reader: HistoryReader) -> None:
-        """Read what is known of each recipient. It never changes, so a repeat has the same text. Raises StoreError."""
+        """Read what is known of each recipient, which never changes, so a repeat has the same text; and when the
+        question closes, which changes if it is opened again. Raises StoreError.
+        """
         if self._template is None and self._parcel.question is None and not self._links_preferences:
             return
         pages = sorted({entry.number // PAGE for entry in self._parcel.entries})
         names = [f"people:{page}" for page in pages]
-        texts = await reader.read_fields(self._parcel.history_key, ["personal", "texts", *names])
+        texts = await reader.read_fields(self._parcel.history_key, ["personal", "texts", "answers_until", *names])
         people = [one for page in pages for one in load_recipients(texts[f"people:{page}"] or "[]", page)]
         self._children = {one.number: one.asked_children for one in people if one.asked_children}
         self._locales = {one.number: one.locale for one in people if one.locale}
@@ -101,6 +110,10 @@ class Messages:
         if by_language := load_texts(texts["texts"]):
             self._template = PersonalTemplate(self._parcel.text, self._parcel.content, by_language)
         self._values = {one.number: values_in(fields, one.values) for one in people}
+        until = int(texts["answers_until"] or 0)
+        if self._asked and self._asked.until != until:
+            self._asked = replace(self._asked, until=until)
+            self.shared = self._as_usual()
 
     def presented(self, entry: Entry) -> Presented:
         """Return what the courier gets for an entry, and what its channel does not show."""

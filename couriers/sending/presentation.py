@@ -12,6 +12,7 @@ The link of each recipient is put in last, by `with_link`.
 import html
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
+from datetime import UTC, tzinfo
 from pathlib import PurePath
 from typing import Any, NamedTuple
 
@@ -20,6 +21,7 @@ from msgspec.structs import replace
 from core.answers import LINK, NUMBER, PRESS, TEXT
 from core.answers.buttons import LINK_LENGTH, asking
 from core.deliveries.received import MOST_CHOICES, choice_lines, choices_of
+from core.model.clock import from_ms
 from core.model.contacts.addresses import is_group
 from core.model.content import Button, Content, Feature, ParseMode
 from core.model.question import AnswerKind, Question
@@ -166,7 +168,7 @@ class AnswerWays(NamedTuple):
     """The ways in which an address may answer beside buttons. `url`: of the page, without the token of a link, "" if
     there is none. `numbers`: of the options in a text that comes back, none if no text does. `quotes`: a text can quote
     the message. `presses`: a press comes from the address to which the message goes. `is_mailed`: a reply to the mail
-    answers, too.
+    answers, too. `zone`: in which people read until when they can answer; `is_short`: in few characters: each is paid.
     """
 
     url: str = ""
@@ -174,6 +176,8 @@ class AnswerWays(NamedTuple):
     quotes: bool = True
     presses: bool = True
     is_mailed: bool = False
+    zone: tzinfo = UTC
+    is_short: bool = False
 
 
 def ways_of(usual: AnswerWays, channel: str, address: str) -> AnswerWays:
@@ -225,17 +229,18 @@ def ask(
     as_text: Callable[[Content], Collection[Feature]],
     ways: AnswerWays,
 ) -> Asked:
+    ends = _end(question, ways)
     if ways.presses and (asked := asking(content, question, shows, as_text)):
-        return Asked(PRESS, text, asked)
+        return _in_text(PRESS, text, asked, *ends)
     is_written = not question.has_options and question.kind is not AnswerKind.FILE
     if is_written and ways.quotes and Feature.ANSWER in shows:
-        return _in_text(TEXT, text, content, _reply_line(question))
+        return _in_text(TEXT, text, content, _reply_line(question), *ends)
     if ways.numbers and question.kind is not AnswerKind.FILE and not question.is_anonymous:
-        return _in_text(NUMBER, text, content, _numbered(question, ways.numbers))
+        return _in_text(NUMBER, text, content, _numbered(question, ways.numbers), *ends)
     if not ways.url:
         return Asked("", text, content)
     content, url = content or Content(), f"{ways.url}{LINK_PLACE}"
-    by_reply = _by_reply(question) if ways.is_mailed else []
+    by_reply = [*(_by_reply(question) if ways.is_mailed else ()), *ends]
     for rows in _linked_buttons(question, url):
         linked = replace(content, inline=[*content.inline, *rows])
         if Feature.INLINE in shows and Feature.INLINE not in as_text(linked):
@@ -248,6 +253,18 @@ def _by_reply(question: Question) -> Sequence[str]:
     if question.is_anonymous or question.kind is AnswerKind.FILE:
         return []
     return [say("ask_by_mail_option" if question.has_options else f"ask_in_reply_{question.kind}", question.locale)]
+
+
+def _end(question: Question, ways: AnswerWays) -> Sequence[str]:
+    """Return the line that says until when the question can be answered; none if it closes at no time."""
+    if not question.until:
+        return []
+    at, locale = from_ms(question.until).astimezone(ways.zone), question.locale
+    if ways.is_short:
+        day = f"{at:%d.%m}" if locale == "ru" else f"{at.day} {at:%b}"
+        return [say("ask_until_short", locale, time=f"{day} {at:%H:%M}")]
+    day = f"{at:%d.%m.%Y}" if locale == "ru" else f"{at.day} {at:%B %Y}"
+    return [say("ask_until", locale, time=f"{day}, {at:%H:%M}")]
 
 
 def _in_text(by: str, text: str, content: Content | None, *lines: str) -> Asked:

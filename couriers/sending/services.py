@@ -4,9 +4,9 @@
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import UTC, timedelta, tzinfo
 
 from core.answers import AnswerNumbers, AnswerTokens
 from core.deliveries.delivery_reports import DeliveryReports
@@ -39,7 +39,7 @@ class CourierOptions:
     recipients answer, without the token; "" if there is none; `preferences_url`: of that on which they choose what they
     receive. `tenant`: to which people write who reply to an account that sends for all tenants. `staff_writes_to_all`:
     as in `core.orders.sending_policy`. `secrets`: of the account; they are hidden in what the provider says.
-    `files_limit`: bytes of all files of a tenant.
+    `files_limit`: bytes of all files of a tenant. `timezone`, `tenant_timezones`: in which people read times.
     """
 
     lease: timedelta = timedelta(seconds=30)
@@ -54,6 +54,8 @@ class CourierOptions:
     staff_writes_to_all: Collection[str] = frozenset()
     secrets: tuple[str, ...] = field(default=(), repr=False)
     files_limit: int = 256 * MiB
+    timezone: tzinfo = UTC
+    tenant_timezones: Mapping[str, tzinfo] = field(default_factory=dict)
 
 
 MOST_ANNOUNCED = 8

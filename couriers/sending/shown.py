@@ -4,6 +4,7 @@ Called by `delivery.api.deliveries.preview` and by the action `order`.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import UTC, tzinfo
 from functools import cache
 
 from msgspec import Struct
@@ -75,13 +76,14 @@ def shown_in(
     question: Question | None = None,
     channel: str = "",
     address: str = "",
+    zone: tzinfo = UTC,
 ) -> Shown:
     """Return what a person sees of a delivery in a channel. `address`: the one that answers a question; "" for a
-    private one.
+    private one. `zone`: in which it reads times.
     """
 
     def presented_with(numbers: Callable[[Question], Sequence[int]]) -> Presented:
-        ways = ways_of(_usual_ways(display, question, numbers), channel, address)
+        ways = ways_of(_usual_ways(display, question, numbers), channel, address)._replace(zone=zone)
         return present_asking(question, text, content, display.shows, display.written_as_text, ways)
 
     presented = presented_with(first_numbers)
@@ -112,7 +114,7 @@ def _usual_ways(
 ) -> AnswerWays:
     """Return how private addresses answer. `numbers`: returns those of the options, where people can answer by them."""
     found = numbers(question) if question and display.limits.numbers else ()
-    return AnswerWays(display.answer_url, found, is_mailed=display.is_mailed)
+    return AnswerWays(display.answer_url, found, is_mailed=display.is_mailed, is_short=display.limits.in_sms)
 
 
 def people_who_cannot_answer(preview: Preview, displays: Mapping[str, Display]) -> int:

@@ -129,7 +129,7 @@ async def execute(context: Context, written: OrderAttributes) -> Ending:
         seen = await services.core.sending.preview(order, caller)
         _check_quota(seen.quota)
         told = _told(said, seen.delivery.deliver_at, due, closes, services.timezone)
-        return completed({**told, **_previewed(seen, await services.core.channels.views())})
+        return completed({**told, **_previewed(seen, await services.core.channels.views(), services.timezone)})
     accepted = await services.core.sending.send(order, caller, Repeat(context.identity, "scenario"))
     later = accepted.deliver_at if accepted.state is DeliveryState.SCHEDULED else None
     return completed({**_ordered(accepted), **_told(said, later, due, closes, services.timezone)})
@@ -205,10 +205,10 @@ def _check_quota(quota: QuotaState | None) -> None:
         raise QuotaExceeded(quota.limit, quota.period, quota.resets_in)
 
 
-def _previewed(seen: Preview, views: Sequence[ChannelView]) -> dict[str, Data]:
+def _previewed(seen: Preview, views: Sequence[ChannelView], zone: tzinfo) -> dict[str, Data]:
     by_sms = [seen.channels[name].people for name in channels_in_sms() if name in seen.channels]
     displays = {one.name: one.display for one in views if one.display and one.name in seen.channels}
-    shown = [shown_in(one, *seen.message_of(0), seen.delivery.question) for one in displays.values()]
+    shown = [shown_in(one, *seen.message_of(0), seen.delivery.question, zone=zone) for one in displays.values()]
     parts = max((one.parts for one in shown), default=0)
     return {
         "people": seen.people,

@@ -200,10 +200,13 @@ class Couriers:
             log.error("nobody is informed that %s has stopped: %s", self._channel, fault)
 
     def _linking(self, options: CourierOptions) -> CourierOptions:
-        """Return the options with the ways back of recipients: the mailbox, and pages, if people can reach them."""
-        url = self._public_url
+        """Return the options with the ways back of recipients: the mailbox, and pages, if people can reach them; and
+        with the time zones in which they read until when they can answer.
+        """
+        url, common = self._public_url, self._configuration.settings
+        options = replace(options, timezone=common.timezone, tenant_timezones=common.tenant_timezones)
         if channels()[self._channel].takes_replies_by_mail:
-            options = replace(options, mailbox=self._configuration.settings.inbound_mail or "")
+            options = replace(options, mailbox=common.inbound_mail or "")
         return replace(options, answer_url=f"{url}/a/", preferences_url=f"{url}/p/") if url else options
 
     async def _keep_opening(self, tenant: str, settings: Any) -> None:

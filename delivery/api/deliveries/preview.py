@@ -3,7 +3,7 @@
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, tzinfo
 from typing import Annotated
 
 from msgspec import UNSET, Meta, Struct, UnsetType
@@ -301,8 +301,9 @@ async def preview(request: Request[DeliveryRequest, PreviewQuery]) -> Response:
     }
     question = found.delivery.question if number is None else found.question_of(number)
     message = *found.message_of(number or 0), question
-    shown = {name: shown_in(displays[name], *message, name, _example(found, name, number)) for name in wanted}
-    parts = _parts(found, displays) if found.delivery.personal or found.asks_in_languages else {}
+    zone = request.timezone
+    shown = {name: shown_in(displays[name], *message, name, _example(found, name, number), zone) for name in wanted}
+    parts = _parts(found, displays, zone) if found.delivery.personal or found.asks_in_languages else {}
     said = PreviewResponse.of(found, shown, displays, number, parts)
     if said.uninformed:
         said.uninformed = await with_names_of_uninformed(request, said.uninformed)
@@ -327,13 +328,14 @@ def _number(found: Preview, query: PreviewQuery) -> int | None:
     return number
 
 
-def _parts(found: Preview, displays: Mapping[str, Display]) -> Mapping[str, int]:
+def _parts(found: Preview, displays: Mapping[str, Display], zone: tzinfo) -> Mapping[str, int]:
     """Return, for each channel that sends in parts, how many all texts have: personal ones, or asked in languages."""
     is_personal, people = found.delivery.personal is not None, found.delivery.recipients
     examples = range(len(people)) if is_personal else {one.locale: number for number, one in enumerate(people)}.values()
     total = dict.fromkeys((name for name in found.delivery.channels if displays[name].limits.in_sms), 0)
     for name in total:
-        parts = {n: shown_in(displays[name], *found.message_of(n), found.question_of(n)).parts for n in examples}
+        shown = {n: shown_in(displays[name], *found.message_of(n), found.question_of(n), zone=zone) for n in examples}
+        parts = {n: one.parts for n, one in shown.items()}
         by_locale = {people[n].locale: parts[n] for n in examples}
         total[name] = sum(
             (parts[n] if is_personal else by_locale[one.locale]) * len(one.contacts[name])

@@ -261,6 +261,18 @@ async def test_what_a_person_has_answered_leaves_the_replies_to_it_with_its_data
     assert [recipient.id for one in left for recipient in one.recipients] == [1, 1]
 
 
+async def test_a_reminder_says_until_when_a_question_is_open_that_was_opened_again(writers: Writers) -> None:
+    questions = OpenQuestions(writers.stack.store)
+    first, later = (datetime(2050, 12, day, 18, tzinfo=UTC) for day in (1, 9))
+    accepted = await writers.ask(NUMBER, until=to_ms(first))
+    asked = "Сколько вас?\nОтветьте на это сообщение: числом.\nОтветить можно до {}.12.2050, 18:00."
+    assert writers.couriers[BOT].attempted[0].text == asked.format("01")
+    await questions.close(accepted.key, TENANT)
+    await questions.reopen(accepted.key, TENANT, later)
+    await questions.remind(accepted.key, TENANT)
+    await writers.is_told(f"Напоминание:\n{asked.format('09')}")
+
+
 async def test_each_person_is_asked_reminded_and_told_in_its_own_language(writers: Writers) -> None:
     """What Ada adds to a question was in the language of its text for all."""
     stack = writers.stack

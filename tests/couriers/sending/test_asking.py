@@ -1,11 +1,15 @@
 """How a channel asks a question: buttons, numbers, links; and what the preview says of it."""
 
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any, cast
+from zoneinfo import ZoneInfo
 
 import pytest
 from aiohttp import ClientSession
 from msgspec.structs import replace
 
+from core.model.clock import to_ms
 from core.model.contacts.addresses import is_group
 from core.model.content import Display, KeyboardLimits, Limits
 from core.model.question import AnswerKind, AnswerVisibility, Option, Question
@@ -27,6 +31,8 @@ def question(*options: str, locale: str = "ru") -> Question:
 
 
 COMING = question("Приду", "Не приду")
+CHOICE = AnswerKind.CHOICE
+LONG_RU, LONG_EN = "Ответить можно до 01.12.2026, 18:00.", "Answers are taken until 1 December 2026, 18:00."
 
 
 def sms(sender: str, inbound: str = "secret") -> Display:
@@ -49,6 +55,48 @@ def test_a_sender_that_is_a_name_has_a_link_and_a_number_has_digits() -> None:
     assert seen(Display(BUTTONS, answer_url=URL)).answer_by == "press"
     silent = seen(Display())
     assert (silent.answer_by, silent.not_shown) == ("", ("answer",))
+
+
+UNTIL = datetime(2026, 12, 1, 15, 0, tzinfo=UTC)
+MOSCOW = ZoneInfo("Europe/Moscow")
+
+
+LINKING = Display(frozenset({Feature.INLINE}), frozenset({Feature.REPLY}), Limits(keyboard=MAIL.keyboard), URL, True)
+
+
+@pytest.mark.parametrize(
+    ("display", "kind", "by", "lines"),
+    [
+        (Display(BUTTONS), CHOICE, "press", {"ru": [LONG_RU], "en": [LONG_EN]}),
+        (Display(BUTTONS), AnswerKind.NUMBER, "text",
+         {"ru": ["Ответьте на это сообщение: числом.", LONG_RU],
+          "en": ["Reply to this message with a number.", LONG_EN]}),
+        (LINKING, CHOICE, "link", {"ru": ["Или ответьте на это письмо: в первой строке один из этих ответов.", LONG_RU],
+          "en": ["Or reply to this mail, with one of these answers in the first line.", LONG_EN]}),
+        (sms("+79000000000"), CHOICE, "number",
+         {"ru": ["Ответьте 1 – A, 2 – B", "До 01.12 18:00"], "en": ["Reply 1 - A, 2 - B", "Until 1 Dec 18:00"]}),
+        (sms("Ada"), CHOICE, "link",
+         {"ru": [f"Ответить: {URL}…", "До 01.12 18:00"], "en": [f"Answer: {URL}…", "Until 1 Dec 18:00"]}),
+        (Display(), CHOICE, "", {"ru": [], "en": []}),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("locale", ["ru", "en"])
+def test_who_can_answer_reads_until_when(
+    display: Display, kind: AnswerKind, by: str, lines: Mapping[str, Sequence[str]], locale: str
+) -> None:
+    """The sender alone knew it."""
+    options = [Option("a", "A"), Option("b", "B")] if kind is CHOICE else []
+    asked = Question(kind, options, locale, until=to_ms(UNTIL))
+    shown = shown_in(display, "text", None, asked, zone=MOSCOW)
+    assert (shown.answer_by, shown.messages[0].text) == (by, "\n".join(["text", *lines[locale]]))
+    without = shown_in(display, "text", None, replace(asked, until=0), zone=MOSCOW)
+    assert without.messages[0].text == "\n".join(["text", *(one for one in lines[locale] if "18:00" not in one)])
+
+
+def test_until_when_counts_in_the_parts_of_an_sms() -> None:
+    asked = replace(question("I come", "I do not", locale="en"), until=to_ms(UNTIL))
+    line = "\nReply 11 - I come, 12 - I do not\nUntil 1 Dec 15:00"
+    assert [seen(sms("+79000000000"), asked, "x" * (160 - len(line) + n)).parts for n in (0, 1)] == [1, 2]
 
 
 def test_the_parts_of_an_sms_are_counted_with_two_digits() -> None:
