@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import datetime
+from typing import Literal
 
 from core.answers.answers import no_question
 from core.answers.current_people import CurrentPeople, is_barred_by
@@ -13,8 +14,10 @@ from core.errors import Conflict, NotFound
 from core.model.clock import to_ms
 from core.model.history_key import HistoryKey
 from core.model.people import User
-from core.model.question import row_field
+from core.model.question import AnswerState, row_field
 from core.redis.store import Store
+
+NobodyReminded = Literal["all_answered", "unreached", "unwanted"]
 
 
 class OpenQuestions:
@@ -76,6 +79,19 @@ class OpenQuestions:
         if result == "missing":
             raise no_question()
         return result, int(people[0]) if people else 0
+
+    async def why_nobody(self, key: HistoryKey, tenant: str) -> NobodyReminded:
+        """Return why a reminder has reached nobody: all_answered; unreached: the message has reached nobody of those
+        without an answer; unwanted: they want no messages, or have their addresses no more. Raises NotFound
+        QUESTION_NOT_FOUND, HISTORY_NOT_FOUND.
+        """
+        totals = (await self._reader.summary(key, tenant)).answers
+        if totals is None:
+            raise no_question()
+        if totals.states[AnswerState.OPEN]:
+            return "unwanted"
+        waits = totals.states[AnswerState.UNREACHABLE] + totals.states[AnswerState.NOT_ASKED]
+        return "unreached" if waits else "all_answered"
 
     async def _unwanted(self, key: HistoryKey, tenant: str) -> list[str]:
         """Return `channel:number` of each recipient that by now is blocked for a child, is no guardian of a child any

@@ -157,7 +157,9 @@ async def _remind(context: Context, user: User, press: StatusPress) -> Ending:
     services, key, language = context.services, press.key(user.id), language_of_person(context, user)
     services.core.sending.check_quiet_hours(Caller(services.tenant, person=user))
     result, people = await services.core.questions.remind(key, services.tenant, by=id_text(user.id))
-    code = sentence("reminded", count=people) if result == "reminded" else sentence("reminded_nobody")
+    if result == "reminded" and not people:
+        result = await services.core.questions.why_nobody(key, services.tenant)
+    code = sentence("reminded", count=people) if people else sentence(f"reminded_{result}")
     history = await services.core.deliveries.read(key, services.tenant, limit=1)
     return completed(_told(history, in_language(code, language)))
 

@@ -171,6 +171,13 @@ async def test_a_closed_question_is_opened_again_until_another_time(api: Api, wh
     assert (history["answer"]["until"], history["answers"]["open"]) == (None, 1)
 
 
+async def test_a_reminder_of_which_nobody_is_in_need_says_why(api: Api, where: str) -> None:
+    for one in (await api.call("GET", f"{where}/answers")).json["recipients"]:
+        await api.call("POST", f"{where}/answers", {"recipient": one["id"], "value": "yes"})
+    said = {"people": 0, "reason": "all_answered", "detail": "There is nobody to remind: all have answered."}
+    assert (await api.call("POST", f"{where}/answers:remind")).json == said
+
+
 async def test_those_who_have_not_answered_are_reminded_by_hand_three_times(api: Api, where: str) -> None:
     await api.call("POST", f"{where}/answers", {"recipient": 1, "value": "yes"})
     for _ in range(3):

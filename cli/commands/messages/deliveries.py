@@ -294,8 +294,9 @@ async def answers(api: HttpClient, arguments: Namespace) -> int:
     elif arguments.until:
         raise CommandFailed("--until belongs to --reopen", WRONG_USAGE)
     if arguments.remind:
-        people = (await api.call("POST", f"{path}:remind"))["people"]
-        print(f"reminded: {people}", file=sys.stderr)
+        reminded = await api.call("POST", f"{path}:remind")
+        why = [reminded["detail"]] if "detail" in reminded else []
+        print("\n".join([f"reminded: {reminded['people']}", *why]), file=sys.stderr)
     if arguments.csv:
         async for chunk in api.download(f"{path}.csv", query):
             sys.stdout.buffer.write(chunk)

@@ -10,6 +10,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from msgspec.structs import replace
 
 from core.admission.quotas import ADMIN
+from core.answers.open_questions import NobodyReminded
 from core.answers.values import MOST_CHARACTERS
 from core.deliveries.histories.recipient_search import RecipientFilter
 from core.deliveries.histories.recipient_search import RecipientPage as Page
@@ -29,6 +30,7 @@ from core.model.question import (
 from core.model.text.text_marks import plain_text
 from core.model.text.text_parts import beginning_of
 from core.model.user_files import safe_name
+from core.sentence import say
 from delivery.api.deliveries.chat_members import with_called, with_names
 from delivery.api.deliveries.questions import AnswerCounts, AnswerView, QuestionView
 from delivery.http.action_log import reason_of, write_reading
@@ -148,9 +150,13 @@ class AnswerCounted(Struct):
 
 
 class Reminded(Struct):
-    """A reminder by hand goes out. `people`: to how many."""
+    """A reminder by hand goes out. `people`: to how many. `reason`: why to nobody, and `detail`: the same in words;
+    absent if it goes to somebody.
+    """
 
     people: int
+    reason: Literal["again"] | NobodyReminded | UnsetType = UNSET
+    detail: str | UnsetType = UNSET
 
 
 class ReopenRequest(RequestModel, frozen=True):
@@ -265,7 +271,11 @@ async def remind(request: PlainRequest) -> Response:
         case "enough":
             most = question.most_reminders
             raise Conflict("REMINDED_ENOUGH", f"This question allows {most} reminders, and they were sent.")
-    return Response(Reminded(people))
+    if people:
+        return Response(Reminded(people))
+    key, questions = request.senders_history_key, request.services.core.questions
+    reason = "again" if result == "again" else await questions.why_nobody(key, request.tenant)
+    return Response(Reminded(people, reason, say(f"reminded_{reason}", "en")))
 
 
 async def _opened(request: ApiRequest, question: Question | None) -> Mapping[str, AnswerRow]:

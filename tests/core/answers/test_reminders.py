@@ -187,6 +187,22 @@ async def test_a_reminder_without_a_reply_is_no_crash_although_its_person_answer
     await stack.audit()
 
 
+@pytest.mark.parametrize("why", ["all_answered", "unreached", "unwanted"])
+async def test_a_reminder_that_reaches_nobody_says_why(stack: Stack, why: str) -> None:
+    """It said 0."""
+    users, questions = Directory(stack.store).users, OpenQuestions(stack.store)
+    await stack.courier(FakeCourier(respond=lambda one: Rejected(Reason.BLOCKED) if one.address == "p2" else sent(one)))
+    await users.create(TENANT, User(1, contacts={"echo": ["p1"]}))
+    accepted = await stack.deliver(person(1), *([person(2)] if why == "unreached" else []), question=PLAIN)
+    await stack.finished(accepted.key)
+    if why == "unwanted":
+        await users.update(TENANT, 1, UserChange(opt_out=["echo"]))
+    else:
+        await Answers(stack.store).enter(accepted.key, TENANT, "1", "yes", "anna", "e1")
+    assert await questions.remind(accepted.key, TENANT) == ("reminded", 0)
+    assert await questions.why_nobody(accepted.key, TENANT) == why
+
+
 async def test_a_reminder_by_hand_is_one_step_and_has_its_limits(stack: Stack) -> None:
     await stack.courier(FakeCourier())
     questions = OpenQuestions(stack.store)

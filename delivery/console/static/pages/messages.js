@@ -218,13 +218,15 @@ function answers(where, context, message, list, reread, choose) {
       sent.map((one) => h("li", { class: "quiet" }, t("message.reminder_sent", { when: moment(one.at), count: one.people }))),
       next && !counts.closed_at && h("li", { class: "quiet" }, t("message.remind_next", { when: moment(next) }))),
     h("div", { class: "actions" },
-      mayWrite && mayRemind && h("button", { onclick: act("remind", reread, async () => toast(t("message.reminded", { count: (await api.post(`${where}/answers:remind`, {})).people })), counts.open) }, t("message.remind")),
+      mayWrite && mayRemind && h("button", { onclick: act("remind", reread, async () => toast(saidOfReminder(await api.post(`${where}/answers:remind`, {}))), counts.open) }, t("message.remind")),
       mayWrite && !counts.closed_at && h("button", { onclick: act("close", reread, () => api.post(`${where}/answers:close`, {})) }, t("message.close")),
       mayWrite && counts.closed_at && message.state !== "cancelled" && h("button", { onclick: act("reopen", reread, () => api.post(`${where}/answers:reopen`, {})) }, t("message.reopen")),
       mayWrite && counts.answered < message.counts.recipients && h("button", { onclick: () => writeAfter(message, context, "unanswered") }, t("message.write_unanswered")),
       message.answer.visible === "hidden" && mayOpen(context.me) && h("button", { onclick: async () => { list.opened = await askForAnswers(where) || list.opened; list.paint(); } }, t("message.open_answers")),
       h("a", { class: "button", href: `${where}/answers.csv?excel&language=${currentLanguage()}`, download: true }, t("message.answers_csv"))));
 }
+
+const saidOfReminder = ({ people, reason }) => (people ? t("message.reminded", { count: people }) : t(`message_nobody.${reason}`));
 
 const mayOpen = ({ role, scopes }) => role === "admin" || scopes.includes("admin") || scopes.includes("operator");
 
