@@ -87,7 +87,10 @@ def office() -> str:
 @pytest.fixture
 async def school(stack: Stack, provider: TelegramProvider, office: str) -> AsyncIterator[BotSchool]:
     core = Services.on(stack.store)
-    for user in (User(7, "Anna", role="trainer"), User(1, "Maria", role="student", contacts={"telegram": [MARIA]})):
+    for user in (
+        User(7, "Anna", role="trainer"),
+        User(1, "Maria", role="student", locale="ru", contacts={"telegram": [MARIA]}),
+    ):
         await core.directory.users.create(TENANT, user)
     await core.directory.groups.create(TENANT, Group("dean", "Dean's office"), [7])
     replies = ReplyWorker(stack.store, core.client, core.directory, core.threads, core.relay, office)
@@ -141,7 +144,7 @@ async def test_who_writes_what_nobody_reads_gets_a_notice(school: BotSchool) -> 
     await school.open_courier()
     for text in ("Is somebody here?", "Hello?"):
         school.provider.server.write("100555", text)
-    notice = "Написанное здесь никто не читает."
+    notice = "Nobody reads what is written here."
     await until(lambda: school.provider.received("100555") == [notice])
 
 

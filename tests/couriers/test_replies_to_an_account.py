@@ -27,7 +27,10 @@ async def test_a_reply_to_a_persons_account_reaches_the_sender_and_the_answer_co
     await provider.use_user_account()
     runtime = await stack.courier(await provider.open(), replace(QUICK, tenant=TENANT))
     core = Services.on(stack.store)
-    for user in (User(7, "Anna", role="trainer"), User(1, "Maria", role="student", contacts={"telegram": [PHONE]})):
+    for user in (
+        User(7, "Anna", role="trainer"),
+        User(1, "Maria", role="student", locale="ru", contacts={"telegram": [PHONE]}),
+    ):
         await core.directory.users.create(TENANT, user)
     await core.directory.groups.create(TENANT, Group("dean", "Dean's office"), [7])
     replies = ReplyWorker(stack.store, core.client, core.directory, core.threads, core.relay, "dean")

@@ -41,7 +41,7 @@ class Links:
     def of(self, number: int) -> str:
         """Return the path of the newest link of a person."""
         texts = [one.text for one in self.courier.attempted if one.address == f"{number}@example.org"]
-        (path,) = re.findall(r"https://ada\.example(/a/\w{45})$", texts[-1])
+        (path,) = re.findall(r"https://ada\.example(/a/\w{45})$", texts[-1], re.MULTILINE)
         return str(path)
 
     async def browse(self, method: str, path: str, language: str = "ru", **form: str) -> ApiResponse:

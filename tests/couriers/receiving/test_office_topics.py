@@ -67,7 +67,7 @@ async def opened(stack: Stack, directory: Path) -> AsyncIterator[Office]:
         core, client = Services.on(stack.store, POLICY), BotClient("1:secret", url)
         for number, name, role in ((1, "Мария", "student"), (2, "Борис", "student"), (8, "Ольга", "staff")):
             contacts = {CHANNEL: [str(100_000 + number)]}
-            await core.directory.users.create(TENANT, User(number, name, role=role, contacts=contacts))
+            await core.directory.users.create(TENANT, User(number, name, role=role, locale="ru", contacts=contacts))
         await core.directory.groups.create(TENANT, Group("dean", "Деканат"), [8])
         ingress = events_ingress(stack.store, core.client, TENANT)[CHANNEL]
         await ingress.open()
