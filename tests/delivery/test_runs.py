@@ -9,6 +9,7 @@ import pytest
 
 from core.model.people import User
 from core.processes.register import BotFault, BotFaults
+from core.redis.store import Store
 from delivery.http.context import ApiServices
 from scenarios.bot.data import Data
 from scenarios.engine import completed, failed
@@ -185,6 +186,20 @@ async def test_the_answers_to_a_form_are_a_table_in_the_order_of_its_questions(a
     assert (await api.call("GET", "/v1/forms/signup/answers.csv?excel")).body.startswith("\ufeffperson;".encode())
     for path in ("/v1/forms/other", "/v1/forms/other/answers.csv"):
         assert (await api.call("GET", path)).json["code"] == "FORM_NOT_FOUND"
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 4, 7, 8])
+async def test_the_pages_of_a_form_neither_overlap_nor_skip_rows_of_one_moment(store: Store, size: int) -> None:
+    forms, people = Forms(store), [f"vk:{number}" for number in range(7)]
+    for number, person in enumerate(people):
+        await forms.note("default", "signup", person, {"name": FormAnswer(1, person, 1000 + number // 3)})
+    found: list[str] = []
+    cursor: str | None = ""
+    while cursor is not None:
+        page = await forms.table("default", "signup", cursor, size)
+        found += [row.person for row in page.rows]
+        cursor = page.next
+    assert sorted(found) == people
 
 
 async def test_what_a_bot_remembers_of_a_person_is_exported_and_deleted_with_it(api: Api) -> None:

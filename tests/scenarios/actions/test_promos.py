@@ -1,7 +1,7 @@
 """Promo codes."""
 
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -9,8 +9,10 @@ import pytest
 from msgspec import structs
 
 from core.errors import Conflict
+from core.model.clock import to_ms
 from core.redis.store import Store
-from scenarios.stores.promo import DIGITS, LETTERS, Promos
+from scenarios.actions.promo_codes import PromoManagementAttributes
+from scenarios.stores.promo import DIGITS, LETTERS, Promo, Promos
 from tests.sandbox.bot_api_clients import ANNA, BORIS
 from tests.scenarios.actions.conftest import IN_GROUP, PRIVATE, TENANT, Bench
 
@@ -205,6 +207,17 @@ async def test_of_two_changes_at_the_same_moment_one_is_refused(bench: Bench, st
     await promos.change(promo, structs.replace(promo, name="winter"))
     with pytest.raises(Conflict, match="at the same moment"):
         await promos.change(promo, structs.replace(promo, name="spring"))
+
+
+async def test_a_code_that_never_expires_is_listed_behind_every_date_and_before_none(bench: Bench) -> None:
+    day, promos = datetime(2026, 12, 1, tzinfo=UTC), Promos(bench.services.core.store, TENANT)
+    for name, ends in (("EARLY", day - timedelta(days=1)), ("LATE", day + timedelta(days=1)), ("NEVER", None)):
+        await promos.store(Promo(name, "autumn", "", 0, to_ms(ends) if ends else 0, name))
+    for wanted, codes in (
+        (PromoManagementAttributes(expired_before=day), ["EARLY"]),
+        (PromoManagementAttributes(expired_after=day), ["NEVER", "LATE"]),
+    ):
+        assert [one.code for one in await promos.newest(9, wanted.matches)] == codes
 
 
 async def test_an_expired_code_is_dropped_after_30_days(bench: Bench, store: Store) -> None:

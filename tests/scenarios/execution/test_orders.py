@@ -126,7 +126,7 @@ async def test_a_teacher_selects_a_group_writes_and_its_people_get_it(school: In
 
 async def test_a_list_has_tabs_a_search_and_people_and_each_toggle_names_its_goal(school: Installation) -> None:
     await school.start()
-    await written(school, "/write")
+    run = await begun(school)
     assert list(buttons(school)) == ["• Groups •", "Supergroups", "People", "ИВТ-101", "Done", "Cancel"]
     toggle = buttons(school)["ИВТ-101"]
     for _ in range(2):  # pressed twice in the same message
@@ -145,6 +145,9 @@ async def test_a_list_has_tabs_a_search_and_people_and_each_toggle_names_its_goa
     assert "Глеб" not in buttons(school), "he is in no group of Anna's"
     await press(school, "Done")
     assert school.texts[-1] == "To ИВТ-101, Борис. The text?"
+    await school.put("No classes")
+    chosen = next(one for one in (await school.over(run)).actions if one.type == "choose_addressees")
+    assert chosen.results["people"] == 2, "who is chosen alone and with a group counts once"
 
 
 async def test_done_needs_a_selection_cancel_ends_and_a_command_begins_something_else(school: Installation) -> None:
