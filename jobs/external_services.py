@@ -73,6 +73,5 @@ class Outside:
             raise Pause(Actor.LIMIT, sentence("job_model_budget", count=self.budget), midnight)
         completion = await self.models.complete(prompt)
         if self.budget and completion.tokens:
-            await self.store.command("INCRBY", key, completion.tokens)
-            await self.store.command("PEXPIRE", key, _KEPT_MS)
+            await self.store.write_lasting(_KEPT_MS, "INCRBY", key, completion.tokens)
         return completion.text

@@ -148,10 +148,9 @@ class ReceivedMessages:
 async def note_newest(store: Store, key: str, row: str) -> None:
     """Note a row that begins with a name for three days, in a list of the newest rows of one address."""
     now = to_ms(store.now())
-    await store.command("ZADD", key, now, row)
+    await store.write_lasting(_NOTED_MS, "ZADD", key, now, row)
     await store.command("ZREMRANGEBYSCORE", key, "-inf", now - _NOTED_MS)
     await store.command("ZREMRANGEBYRANK", key, 0, -_MOST_NOTED - 1)
-    await store.command("PEXPIRE", key, _NOTED_MS)
 
 
 async def newest(store: Store, key: str, name: str) -> str | None:

@@ -171,8 +171,7 @@ class Syncs:
         Raises Conflict SYNC_HALVED, until the next day or until the source is forgotten.
         """
         key = self._departures(tenant, source)
-        left = await self._store.command("HINCRBY", key, "left", 1)
-        await self._store.command("EXPIRE", key, 2 * _DAY_SECONDS)
+        left = await self._store.write_lasting(2 * _DAY_SECONDS * 1000, "HINCRBY", key, "left", 1)
         if left <= _LEAVE_FREELY or 2 * left < int(await self._store.command("HGET", key, "of") or 0):
             return
         of = await count() + left - 1

@@ -185,8 +185,7 @@ class Threads:
         """Note that a thread goes with a person, for as long as it lives after a message of now."""
         key, settings = self._key_of_person(tenant, person), KEYS["settings"].at(_shard_of(thread))
         kept = int(await self._store.command("HGET", settings, "threads_ms") or _KEPT_MS)
-        await self._store.command("SADD", key, f"{thread} {inbox}")
-        await self._store.command("PEXPIRE", key, kept + _OVERLAP_MS)
+        await self._store.write_lasting(kept + _OVERLAP_MS, "SADD", key, f"{thread} {inbox}")
 
     async def add_of_staff(self, thread: Thread, event: str, message: ThreadMessage) -> Added:
         """Add an answer. It marks the thread as read."""

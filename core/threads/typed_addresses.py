@@ -66,8 +66,7 @@ class HeldReplies:
     async def hold(self, tenant: str, way: ReplyRoute, name: str, event: Event) -> None:
         """Keep an event that its author may send under this name, and what it has written before, for two days."""
         key = self._key(tenant, way)
-        await self._store.command("HSET", key, name, encode(event))
-        await self._store.command("PEXPIRE", key, in_ms(_KEPT))
+        await self._store.write_lasting(in_ms(_KEPT), "HSET", key, name, encode(event))
 
     async def hold_reply(self, reply: Incoming, why: str) -> None:
         """Keep a reply with what it quotes. `why`: its author is asked."""

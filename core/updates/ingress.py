@@ -21,7 +21,7 @@ import msgspec
 
 from core.directory.preferences import Reachability
 from core.errors import Invalid
-from core.model.clock import Backoff, to_ms
+from core.model.clock import Backoff, in_ms, to_ms
 from core.queue import Attempt, NewTask, QueueClient, Tube, Worker
 from core.redis.keys import KEYS
 from core.redis.store import Store
@@ -91,8 +91,7 @@ class Gathering:
         key, field = self._key(source, name), str(part["id"])
         due = self._store.now() + WINDOW
         stored = msgspec.json.encode(_Part(to_ms(due), dict(part))).decode()
-        is_new = await self._store.command("HSETNX", key, field, stored)
-        await self._store.command("EXPIRE", key, _KEPT // timedelta(seconds=1))
+        is_new = await self._store.write_lasting(in_ms(_KEPT), "HSETNX", key, field, stored)
         timer = msgspec.json.encode(_Timer(source, name, to_ms(due))).decode()
         task = NewTask(timer, self._tenant, lane=_lane(source, name), due=due, kind=GATHERED)
         is_put = await self._client.queue.put_once(self._tube, task, source=f"parts.{source}", name=f"{name} {field}")

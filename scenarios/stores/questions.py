@@ -61,8 +61,7 @@ class Questions:
         """Count an event as an attempt at the question; return how many there were."""
         path = ".".join(map(str, by.path))
         key = KEYS["answer_attempts"].at(self._shard(event), self._tenant, by.run, path)
-        await self._store.command("SADD", key, event_run)
-        await self._store.command("PEXPIRE", key, step_results.KEPT_MS)
+        await self._store.write_lasting(step_results.KEPT_MS, "SADD", key, event_run)
         return int(await self._store.command("SCARD", key))
 
     def _key(self, event: Mapping[str, Data]) -> str:

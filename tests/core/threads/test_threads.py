@@ -6,7 +6,7 @@ import asyncio
 import io
 import json
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, time, timedelta
 from itertools import count
@@ -19,7 +19,7 @@ from core.deliveries.histories.encoding import PAGE
 from core.deliveries.histories.reader import HistoryReader
 from core.deliveries.received import MOST, ReceivedMessage, ReceivedMessages
 from core.directory.preferences import OptOuts
-from core.errors import Conflict, Invalid, NotFound, QuotaExceeded
+from core.errors import Conflict, Invalid, NotFound, QuotaExceeded, StoreUnavailable
 from core.model.content import Attachment, Feature
 from core.model.delivery import Accepted, NewDelivery, Sender
 from core.model.history_key import HistoryKey, Id
@@ -30,6 +30,7 @@ from core.model.states import DeliveryState
 from core.orders import Caller, Order, SendingPolicy
 from core.orders.order import Addressee
 from core.queue import NewTask
+from core.redis.connection import Word
 from core.redis.keys import KEYS
 from core.redis.server_checks import configure
 from core.services import Services
@@ -1003,6 +1004,27 @@ async def test_a_thread_lives_for_its_own_setting_after_the_last_message(school:
     await school.core.store.command("DEL", key)  # as the server does, whose clock stands
     assert [one.person.id for one in await school.threads()] == [2]
     assert await school.core.store.command("ZCARD", KEYS["inbox"].at(0, TENANT, str(ANNAS))) == 1
+
+
+async def test_the_threads_of_a_person_have_a_lifetime_also_if_the_store_is_lost_in_between(
+    school: School, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No command after the one that writes the key arrives."""
+    await school.write(MARIA, "one", quoted=await school.send())
+    (thread,) = await school.threads()
+    store, plain = school.core.store, school.core.store.command
+    key = KEYS["threads_of"].at(0, TENANT, "1")
+    await plain("DEL", key)
+
+    async def lost(*words: Word) -> object:
+        if await plain("EXISTS", key):
+            raise StoreUnavailable("lost")
+        return await plain(*words)
+
+    monkeypatch.setattr(store, "command", lost)
+    with suppress(StoreUnavailable):
+        await school.core.threads.add_of_staff(thread, "a", ThreadMessage(0, "staff", 0, 7, "Yes"))
+    assert int(await plain("PTTL", key)) > 0
 
 
 async def test_an_edit_of_a_message_that_waits_for_its_author_replaces_it(school: School) -> None:
