@@ -195,7 +195,7 @@ _encode = msgspec.msgpack.Encoder().encode
 
 
 class ArchiveFault(SetupError):
-    """The file is no backup, is damaged or cut off, or another version of Ada made it."""
+    """The file is no backup, is damaged or cut off, or another version of Ada made it; or it cannot be written."""
 
 
 class ArchiveHeader(Struct, frozen=True):
@@ -216,7 +216,9 @@ class End(Struct, frozen=True):
 
 
 class ArchiveWriter:
-    """Writes the frames. `close` it at the end."""
+    """Writes the frames. `close` it at the end. Raises ArchiveFault if the file takes no more, and not OSError, which
+    would be taken for a fault of the server.
+    """
 
     def __init__(self, file: IO[bytes], header: ArchiveHeader) -> None:
         self._gzip = gzip.GzipFile(fileobj=file, mode="wb", compresslevel=_FAST, filename="", mtime=0)
@@ -230,13 +232,23 @@ class ArchiveWriter:
     def close(self, keys: int, at: int) -> End:
         end = End(self.entries, keys, at)
         self._write(end)
-        self._gzip.close()
+        with _refusals_named():
+            self._gzip.close()
         return end
 
     def _write(self, frame: Struct) -> None:
         content = _encode(frame)
-        self._gzip.write(_LENGTH.pack(len(content)))
-        self._gzip.write(content)
+        with _refusals_named():
+            self._gzip.write(_LENGTH.pack(len(content)))
+            self._gzip.write(content)
+
+
+@contextmanager
+def _refusals_named() -> Iterator[None]:
+    try:
+        yield
+    except OSError as fault:
+        raise ArchiveFault(f"the file of the backup cannot be written: {fault.strerror}") from None
 
 
 def check_bytes(file: IO[bytes]) -> None:

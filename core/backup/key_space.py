@@ -1,7 +1,7 @@
 """The keys of Ada on one server, or on all primaries of a cluster, as plain data."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ from redis.exceptions import RedisError
 
 from core.backup.archive import GONE, PATIENCE, Command, StoredValue, explain, read_entry, reading, writing
 from core.errors import StoreUnavailable
-from core.redis.cluster import ClusterNodes, ClusterView, newest_view
+from core.redis.cluster import ClusterNodes, ClusterView, Place, newest_view
 from core.redis.connection import Reply, ServerAddress, StoreConnection, Word
 from core.redis.keys import is_ours
 from core.redis.topology import PrimaryNotFound, SentinelSet, find_primary
@@ -23,7 +23,8 @@ _SLOTS = 16384
 @dataclass(frozen=True, slots=True)
 class KeySpace:
     """`name`: the URL without the password; `setting`: where it was given, for errors; `owner_of`: returns the
-    connection to the primary of a key. Every method raises StoreUnavailable and SetupError.
+    connection to the primary of a key; `is_replaced`: whether another server is a primary by now. Every method raises
+    StoreUnavailable and SetupError.
     """
 
     name: str
@@ -31,6 +32,7 @@ class KeySpace:
     address: ServerAddress
     connections: Sequence[StoreConnection]
     owner_of: Callable[[bytes], StoreConnection]
+    is_replaced: Callable[[], Awaitable[bool]]
 
     async def pages(self) -> AsyncIterator[list[bytes]]:
         """Emit the names of all keys of Ada, some at a time, each at least once."""
@@ -94,11 +96,18 @@ def explained(fault: RedisError | OSError | TimeoutError, address: ServerAddress
 
 
 @asynccontextmanager
-async def open_server(address: ServerAddress, setting: str) -> AsyncIterator[KeySpace]:
-    """Open one server until the end of the block. Raises StoreUnavailable, SetupError."""
+async def open_server(server: ServerAddress | SentinelSet, setting: str) -> AsyncIterator[KeySpace]:
+    """Open a server, or the primary that Sentinels name, until the end of the block. Raises StoreUnavailable,
+    SetupError.
+    """
+    address = await primary_of(server) if isinstance(server, SentinelSet) else server
+
+    async def is_replaced() -> bool:
+        return isinstance(server, SentinelSet) and str(await primary_of(server)) != str(address)
+
     connection = await _open(address, setting)
     try:
-        yield KeySpace(str(address), setting, address, [connection], lambda key: connection)
+        yield KeySpace(str(address), setting, address, [connection], lambda key: connection, is_replaced)
     finally:
         connection.close()
 
@@ -120,6 +129,11 @@ async def whole_view(nodes: ClusterNodes) -> ClusterView:
     return view
 
 
+def owners(view: ClusterView) -> set[tuple[int, int, Place]]:
+    """Return first slot, last slot and primary of each range."""
+    return {(one.first, one.last, one.owner) for one in view.slots}
+
+
 @asynccontextmanager
 async def open_cluster(nodes: ClusterNodes, setting: str) -> AsyncIterator[KeySpace]:
     """Open all primaries until the end of the block. Raises StoreUnavailable, also if a slot has none; SetupError."""
@@ -135,7 +149,10 @@ async def open_cluster(nodes: ClusterNodes, setting: str) -> AsyncIterator[KeySp
             assert place, "every slot has a primary"
             return primaries[place]
 
-        yield KeySpace(str(nodes), setting, address, list(primaries.values()), owner_of)
+        async def is_replaced() -> bool:
+            return owners(await whole_view(nodes)) != owners(view)
+
+        yield KeySpace(str(nodes), setting, address, list(primaries.values()), owner_of, is_replaced)
     finally:
         for connection in primaries.values():
             connection.close()

@@ -51,6 +51,9 @@ class Migration:
             self.written += len(different)
         await self._compare()
         await self._check_source_unused()
+        for place in (self.source, self.target):
+            if await place.is_replaced():
+                raise SetupError(f"a primary of {place.name} was replaced during the migration; run it again")
         done = MigrationMark(mark.id, Side.SOURCE, self.target.name, is_done=True)
         await self.source.command("SET", _MARK, done.text)
         await self.target.command("DEL", _MARK)

@@ -25,10 +25,12 @@ from core.backup.archive import (
     explain,
     writing,
 )
+from core.backup.key_space import primary_of
 from core.errors import SetupError
 from core.model.text.characters import counted
 from core.redis.connection import Reply, ServerAddress, StoreConnection, Word
 from core.redis.keys import is_ours, layout_of_shards
+from core.redis.topology import SentinelSet
 
 _MARK = "ada:restore"
 """A key in the database beside that of Ada."""
@@ -62,10 +64,14 @@ def check_archive(file: IO[bytes], shards: int) -> End:
     return archive.end
 
 
-async def restore(archive: Iterable[StoredValue], address: ServerAddress, *, replaces: bool = False) -> None:
-    """Put the entries of a file that was checked into the database. Raises SetupError, StoreUnavailable: then
-    nothing has changed. `replaces`: data that are there are removed, in the same step.
+async def restore(
+    archive: Iterable[StoredValue], target: ServerAddress | SentinelSet, *, replaces: bool = False
+) -> None:
+    """Put the entries of a file that was checked into the database of a server, or of the primary that Sentinels name.
+    Raises SetupError, StoreUnavailable: then all has changed or nothing. `replaces`: data that are there are removed,
+    in the same step.
     """
+    address = await primary_of(target) if isinstance(target, SentinelSet) else target
     try:
         connection = await StoreConnection.open(address, encoding=None)
         try:
@@ -74,6 +80,8 @@ async def restore(archive: Iterable[StoredValue], address: ServerAddress, *, rep
             connection.close()
     except (RedisError, OSError, TimeoutError) as fault:
         raise explain(fault, address, "restore", _RIGHTS) from None
+    if isinstance(target, SentinelSet) and str(await primary_of(target)) != str(address):
+        raise SetupError("the primary was replaced during the restore; repeat it")
 
 
 class _Target:

@@ -20,7 +20,7 @@ from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from redis.exceptions import RedisError
 
 from core.backup.archive import GONE, PATIENCE, ArchiveWriter, Command, End, StoredValue, explain, read_entry, reading
-from core.backup.key_space import primary_of, whole_view
+from core.backup.key_space import owners, primary_of, whole_view
 from core.errors import SetupError, StoreUnavailable
 from core.redis.cluster import ClusterNodes, ClusterView, Place, view_of
 from core.redis.connection import Reply, ServerAddress, StoreConnection, Word
@@ -67,11 +67,7 @@ async def _have_moved(nodes: ClusterNodes, before: ClusterView, places: Sequence
         views = await asyncio.gather(*(view_of(nodes, place) for place in places))
     except (RedisError, OSError, TimeoutError):
         return True
-    return any(_owners(view) != _owners(before) for view in views)
-
-
-def _owners(view: ClusterView) -> set[tuple[int, int, Place]]:
-    return {(one.first, one.last, one.owner) for one in view.slots}
+    return any(owners(view) != owners(before) for view in views)
 
 
 async def _read_primaries(

@@ -37,7 +37,7 @@ from core.backup import (
     take_snapshot,
 )
 from core.backup.archive import FORMAT
-from core.backup.key_space import KeySpace, open_cluster, open_server, primary_of
+from core.backup.key_space import KeySpace, open_cluster, open_server
 from core.backup.migration import Migration
 from core.errors import SetupError, StoreUnavailable
 from core.model.text.characters import counted
@@ -114,8 +114,10 @@ async def back_up(configuration: Configuration, arguments: Namespace) -> int:
 
 def source_of(url: str) -> ServerAddress | SentinelSet | ClusterNodes:
     """Return what a backup is taken from."""
-    if cluster := ShardMap(url, 1).cluster:
-        return cluster
+    return ShardMap(url, 1).cluster or server_of(url)
+
+
+def server_of(url: str) -> ServerAddress | SentinelSet:
     topology = Topology(url)
     return topology.sentinels or topology.address
 
@@ -132,12 +134,6 @@ async def stored_shards(url: str, settings: Settings) -> int:
     raise SetupError(
         f"there are no data of Ada at {ShardMap(url, 1).cluster or Topology(url)}; set ADA_REDIS_URL or ADA_DATA"
     )
-
-
-async def address_of(url: str) -> ServerAddress:
-    """Return the address of the server, or of the primary that its Sentinels name. Raises StoreUnavailable."""
-    topology = Topology(url)
-    return await primary_of(topology.sentinels) if topology.sentinels else topology.address
 
 
 def print_backup(end: End, configuration: Configuration, arguments: Namespace) -> None:
@@ -167,7 +163,7 @@ async def put_back(configuration: Configuration, arguments: Namespace) -> int:
                 return f"restore: {archive.entries:,} of {counted(end.entries, 'entry', 'entries')}"
 
             async with progress_line(restored, _INTERVAL):
-                await restore(archive, await address_of(url), replaces=arguments.replace)
+                await restore(archive, server_of(url), replaces=arguments.replace)
             result = {"file": arguments.file, "keys": end.keys, "at": moment(end)}
             text = f"restored {arguments.file}: {counted(end.keys, 'key')}, as of {moment(end)}"
             print_result(arguments, result, text)
@@ -280,7 +276,7 @@ async def migrate(configuration: Configuration, arguments: Namespace) -> int:
                 "ADA_REDIS_URL names a cluster; only the data of one server can be moved. Those of a cluster are moved "
                 "by `ada backup` and `ada restore` (docs/backup.md)"
             )
-        source = open_server(await address_of(url), "ADA_REDIS_URL")
+        source = open_server(server_of(url), "ADA_REDIS_URL")
         async with source as old, opened_target(arguments.to) as new:
             migration = Migration(old, new)
             shards = await shown(migration)
@@ -309,7 +305,7 @@ async def opened_target(url: str) -> AsyncIterator[KeySpace]:
     """Open the target until the end of the block. Raises SetupError, StoreUnavailable."""
     try:
         cluster = ShardMap(url, 1).cluster
-        opened = open_cluster(cluster, _TO) if cluster else open_server(await address_of(url), _TO)
+        opened = open_cluster(cluster, _TO) if cluster else open_server(server_of(url), _TO)
     except ValueError as fault:
         raise SetupError(str(malformed_url(fault)).replace("ADA_REDIS_URL", _TO)) from None
     try:

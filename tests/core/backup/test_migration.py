@@ -8,6 +8,7 @@ import os
 import signal
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -17,7 +18,7 @@ import pytest
 from redis import Redis
 
 from core.backup import ArchiveReader, restore, take_snapshot
-from core.backup.key_space import open_cluster, open_server, whole_view
+from core.backup.key_space import KeySpace, open_cluster, open_server, whole_view
 from core.backup.migration import Migration
 from core.errors import DataMoved, SetupError, StoreUnavailable
 from core.queue import NewTask, Queue
@@ -25,12 +26,14 @@ from core.queue.inspector import Inspector
 from core.redis.cluster import ClusterNodes, ClusterView, Place, view_of
 from core.redis.connection import ServerAddress
 from core.redis.keys import is_ours
-from core.redis.server_checks import check_layout, sign_layout
+from core.redis.server_checks import MigrationMark, check_layout, sign_layout
 from core.redis.store import Store
+from core.redis.topology import SentinelSet
 from tests.core.backup.backups import WatchedArchive
 from tests.support.audited import violations_in
 from tests.support.cluster import Cluster, ClusterNode
 from tests.support.forked import ForkedProcess, Program, run_ada
+from tests.support.replica_set import ReplicaSet
 from tests.support.servers import Server
 from tests.support.waiting import await_sync, until
 
@@ -241,6 +244,35 @@ async def test_a_backup_is_refused_if_a_single_primary_sees_another_owner_at_its
         monkeypatch.setattr("core.backup.snapshot.view_of", seen)
         with pytest.raises(SetupError, match="a primary was replaced, during the backup"):
             await take_snapshot(nodes, WatchedArchive(lambda key: None, SHARDS))
+
+
+async def test_a_migration_to_primaries_that_are_replaced_meanwhile_leaves_the_source_the_one_with_the_data(
+    source: Server, cluster: Cluster, replica_set: ReplicaSet
+) -> None:
+    """Behind Sentinels: the old primary lives, and its clients reach it. In a cluster: the slot has no key."""
+    old = replica_set.primary
+    empty = next(shard for shard in range(SHARDS, 99) if not cluster.owner(shard).command("KEYS", f"*{{{shard}}}*"))
+
+    def promote() -> None:
+        old.hide()
+        replica_set.await_promotion(old)
+
+    def move() -> None:
+        cluster.move(empty, next(node for node in cluster.nodes if node is not cluster.owner(empty)))
+
+    targets: list[tuple[AbstractAsyncContextManager[KeySpace], Callable[[], None]]] = [
+        (open_server(SentinelSet.parse(replica_set.url), "--to"), promote),
+        (open_cluster(ClusterNodes.parse(cluster.url), "--to"), move),
+    ]
+    for target, blow in targets:
+        async with open_server(ServerAddress.parse(source.url), "ADA_REDIS_URL") as server, target as new:
+            blow()
+            with pytest.raises(SetupError, match=r"a primary of .* was replaced during the migration; run it again"):
+                await Migration(server, new).run()
+        with Redis.from_url(source.url) as client:
+            mark = MigrationMark.read(bytes(client.get("migration")))
+            assert not mark.is_done
+            client.delete("migration")  # the other target is another migration
 
 
 async def test_a_target_that_does_not_answer_is_named_by_its_option() -> None:

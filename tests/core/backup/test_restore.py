@@ -18,8 +18,10 @@ from core.errors import SetupError, StoreUnavailable
 from core.redis.connection import ServerAddress, StoreConnection
 from core.redis.keys import LAYOUT
 from core.redis.store import Store
+from core.redis.topology import SentinelSet
 from core.uploads import Uploads
 from tests.core.backup.backups import backup, put_back
+from tests.support.replica_set import ReplicaSet
 from tests.support.servers import Server
 
 OURS, NEWER = "queue:{0}:turns", "queue:{0}:weights"
@@ -185,6 +187,24 @@ async def test_a_backup_of_another_layout_or_number_of_shards_is_refused(server:
     with pytest.raises(ArchiveFault, match="has 1 shard; set ADA_SHARDS=1"):
         check_archive(await backup(server), 4)
     assert check_archive(await backup(server), 1).entries == 0
+
+
+async def test_a_restore_at_a_primary_that_is_replaced_meanwhile_is_an_error(replica_set: ReplicaSet) -> None:
+    """The old primary lives, and its clients reach it: nothing but the Sentinels knows that it is one no more."""
+    old, sentinels = replica_set.primary, SentinelSet.parse(replica_set.url)
+    entry = StoredValue(OURS.encode(), "hash", 0, [[b"t", b"1"]])
+
+    def entries() -> Iterator[StoredValue]:
+        old.hide()
+        replica_set.await_promotion(old)
+        yield entry
+
+    with pytest.raises(SetupError, match="the primary was replaced during the restore; repeat it"):
+        await restore(entries(), sentinels)
+    replica_set.repair()
+    assert not replica_set.primary.client.exists(OURS)
+    await restore([entry], sentinels)
+    assert replica_set.primary.client.exists(OURS)
 
 
 # rights

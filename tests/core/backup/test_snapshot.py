@@ -1,6 +1,9 @@
 """A backup has all keys as they are at one moment, with their times to live, and writers hardly wait for it."""
 
 import asyncio
+import errno
+import io
+import os
 import random
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
@@ -12,11 +15,12 @@ from typing import Any
 import pytest
 from redis.asyncio import Redis
 
-from core.backup import ArchiveReader, take_snapshot
+from core.backup import ArchiveHeader, ArchiveReader, ArchiveWriter, take_snapshot
 from core.directory import Directory
 from core.errors import AdaError, SetupError
 from core.model.people import Group, User
 from core.redis.connection import ServerAddress, encoded
+from core.redis.keys import LAYOUT
 from core.redis.topology import SentinelSet
 from tests.conftest import StartServer
 from tests.core.backup.backups import WatchedArchive, backup, has_no_connection_of_ada, put_back
@@ -249,6 +253,30 @@ async def test_keys_that_expire_during_a_backup_are_not_restored(server: Server,
         await until(lambda: client.pexpiretime("queue:{0}:timer"))
     await put_back(await backup(server), own_server)
     assert own_server.all_keys() == ["queue:{0}:pace:t"]
+
+
+class FullDisk(io.RawIOBase):
+    """Takes `room` bytes."""
+
+    def __init__(self, room: int) -> None:
+        self.room = room
+
+    def write(self, data: Any) -> int:
+        self.room -= len(data)
+        if self.room < 0:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return len(data)
+
+
+@pytest.mark.parametrize(("keys", "room"), [(10, 200_000), (0, 12)], ids=["meanwhile", "at the end"])
+async def test_a_disk_that_is_full_is_not_taken_for_a_fault_of_the_server(server: Server, keys: int, room: int) -> None:
+    async with Redis.from_url(server.url) as client:
+        for number in range(keys):
+            await client.set(f"damaged:{{0}}:{number}", random.Random(number).randbytes(100_000))
+    file: Any = FullDisk(room)
+    archive = ArchiveWriter(file, ArchiveHeader(1, LAYOUT, 1, 0))
+    with pytest.raises(SetupError, match="the file of the backup cannot be written: No space left on device"):
+        await take_snapshot(ServerAddress.parse(server.url), archive)
 
 
 async def test_a_database_that_is_emptied_meanwhile_ends_the_backup(server: Server) -> None:
