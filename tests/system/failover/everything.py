@@ -13,6 +13,7 @@ from contextlib import suppress
 
 from aiohttp import ClientError, ClientSession, ClientTimeout
 
+from core.redis.cancel_and_wait import cancel_and_wait
 from sandbox.events import Fault, Rule
 from tests.system.crash.api_client import KEY
 from tests.system.crash.bot import BotInProcesses
@@ -57,7 +58,7 @@ class Everything(Failover):
 
     async def _begin_beside(self, installation: Installation) -> None:
         self._installation, self._chance = installation, random.Random(self._plan.seed)
-        self.done = dict.fromkeys(("pongs", "imports", "signals", "live events", "faults", "kills"), 0)
+        self.done = dict.fromkeys(("pongs", "imports", "signals", "live events", "faults", "kills", "restarts"), 0)
         self._memory = Memory()
         seconds, seed = self._plan.seconds, self._plan.seed
         people, twice = int(seconds), int(2 * seconds)
@@ -79,6 +80,7 @@ class Everything(Failover):
         self._jobs.start_process()
         self._accepted = await self._answers.start()
         await self._replies.start(1)
+        self._keeping = asyncio.create_task(self._keep_running())
 
     async def _work_beside(self) -> None:
         quick = (self._ping, self._import, self._signal, self._spoil, *[self._follow] * CONSOLES)
@@ -105,6 +107,15 @@ class Everything(Failover):
             raise
         except Exception:  # noqa: BLE001 - of any kind
             self._find(traceback.format_exc()[-3000:])
+
+    async def _keep_running(self) -> None:
+        """Start again what has ended by itself, as a supervisor does: a courier whose sign-in a fault has met."""
+        while True:
+            for place, (process, start) in enumerate(self._killable):
+                if not process.is_running:
+                    self._killable[place] = start(), start
+                    self.done["restarts"] += 1
+            await asyncio.sleep(_PAUSE)
 
     # the parts
 
@@ -137,10 +148,11 @@ class Everything(Failover):
                     return
 
     async def _spoil(self) -> None:
-        """Let the provider of a channel spoil its next call."""
-        channel = self._chance.choice(self._plan.channels)
-        self._sandbox.state.add_rule(Rule(channel, Fault(self._chance.choice(FAULTS[channel]), _WAIT), times=1))
-        self.done["faults"] += 1
+        """Let the provider of a channel spoil its next call, unless it is about to: a courier that starts gets in."""
+        state, channel = self._sandbox.state, self._chance.choice(self._plan.channels)
+        if all(rule.channel != channel for rule in state.rules().values()):
+            state.add_rule(Rule(channel, Fault(self._chance.choice(FAULTS[channel]), _WAIT), times=1))
+            self.done["faults"] += 1
 
     async def _kill(self) -> None:
         """Kill a courier, the bot, the jobs' process or one that counts answers; another one takes its place.
@@ -173,6 +185,7 @@ class Everything(Failover):
             self._find(f"jobs: {str(fault)[:500]}")
 
     async def _judge(self, installation: Installation) -> None:
+        self._sandbox.state.clear_rules()
         await super()._judge(installation)
         judges: dict[str, Awaitable[object]] = {
             "answers": self._answers.judge(self._accepted),
@@ -186,10 +199,13 @@ class Everything(Failover):
                 await judged
             except AssertionError as fault:
                 self._find(f"{name}: {str(fault)[:500]}")
+        await cancel_and_wait(self._keeping)
         self.done |= {"answers": self._answers.pressed, "replies": self._replies.written}
         self.done |= {"processes weighed": self._memory.judged, "restores": 0, "moves into a cluster and back": 0}
         self.done |= self._backups.done
-        self._outcome.findings += [f"no {name}" for name, count in self.done.items() if not count]
+        self._outcome.findings += [
+            f"no {name}" for name, count in self.done.items() if not count and name != "restarts"
+        ]
         self._outcome.findings += [*self._backups.findings, *self._memory.grown()]
         self._outcome.beside = self.done
         for line in self._memory.figures():

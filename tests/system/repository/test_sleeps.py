@@ -15,7 +15,7 @@ ALLOWED = {
     "jobs/soak/soak.py": 2,
     "system/failover/blows.py": 1,
     "system/failover/replica_set_blows.py": 2,
-    "system/failover/everything.py": 2,  # the pauses between two works of a part, and between two looks
+    "system/failover/everything.py": 3,  # the pauses between two works of a part, and between two looks
     "system/failover/backups.py": 1,
     "system/failover/failover.py": 1,
     "system/failover/senders.py": 3,
