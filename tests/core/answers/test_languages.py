@@ -7,6 +7,7 @@ from typing import Literal
 import pytest
 
 from core.answers import AnswerNumbers, OpenQuestions
+from core.answers.values import in_language
 from core.deliveries.received import ReceivedMessages
 from core.model.delivery import Accepted, NewDelivery, Recipient
 from core.model.people import User
@@ -156,3 +157,16 @@ async def test_a_member_of_a_group_chat(speaking: Speaking) -> None:
     press = {**event, "id": "e1", "message_id": 5, "callback_id": "e1", "callback_data": asked.button(chat)}
     await Events(QueueClient(asked.stack.store), TENANT).put(TENANT, press)
     await until(lambda: asked.texts == [speaking.said("answer_confirmed")])
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "shown"),
+    [
+        (AnswerKind.CONFIRM, "I have read it", "Прочитано"),
+        (AnswerKind.CONFIRM, "I agree", "I agree"),
+        (AnswerKind.CHOICE, "I have read it", "I have read it"),
+    ],
+)
+def test_only_the_usual_option_of_a_confirmation_is_translated(kind: AnswerKind, text: str, shown: str) -> None:
+    asked = in_language(Question(kind, [Option("read", text)], "en"), "ru")
+    assert ([one.text for one in asked.options], asked.locale) == ([shown], "ru")
