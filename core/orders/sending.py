@@ -28,8 +28,8 @@ from core.model.states import Status
 from core.orders.check import check_time
 from core.orders.choices import Addressees, Choice
 from core.orders.follow_ups import FollowUps
-from core.orders.order import Addressee, AnyAddressee, Caller, Order
-from core.orders.preparation import MAX_RECIPIENTS, AttachedUploads, Preparation, files_in
+from core.orders.order import Caller, Order
+from core.orders.preparation import MAX_RECIPIENTS, AttachedUploads, Preparation
 from core.orders.preview import Preview, preview_of
 from core.orders.recipient_tables import RowAddressees, TableReader
 from core.orders.sending_policy import SendingPolicy, allowed_people, writes_to_all
@@ -39,8 +39,6 @@ from core.uploads import Uploads
 Ordered = tuple[Order, Repeat | None]
 Result = Accepted | Refused | StoreRefuses
 R = TypeVar("R", bound=Result)
-_SLICE = 20
-"""Orders that are checked before other requests of the process get their turn."""
 
 
 class Sending:
@@ -94,14 +92,8 @@ class Sending:
         """Do `send` for each order, all in one batch; the results in their order. Raises StoreError if a result is
         unknown.
         """
-        if any(_waits(order, caller) for order, _ in orders):
-            begun = list(await asyncio.gather(*(self._begin_or_refuse(one, caller) for one in orders)))
-        else:
-            begun = []
-            for number, one in enumerate(orders, 1):
-                begun.append(await self._begin_or_refuse(one, caller))
-                if not number % _SLICE:
-                    await asyncio.sleep(0)
+        # At the same time, because each preparation reads the directory.
+        begun = await asyncio.gather(*(self._begin_or_refuse(one, caller) for one in orders))
         new = [(one, repeat) for one, (_, repeat) in zip(begun, orders, strict=True) if isinstance(one, NewDelivery)]
         stored = iter(await self._deliveries.enqueue_many(new) if new else ())
         return [_naming(next(stored), one) if isinstance(one, NewDelivery) else one for one in begun]
@@ -236,13 +228,3 @@ def _naming(result: R, delivery: NewDelivery) -> R:
         marks, office = delivery.unfilled, delivery.empty_office
         return replace(result, uninformed=delivery.uninformed, unfilled=marks, empty_office=office)
     return result
-
-
-def _waits(order: Order, caller: Caller) -> bool:
-    """Return whether the preparation reads the store. Then all of a batch are prepared at the same time."""
-    has_files = bool(order.delivery.content and files_in(order.delivery.content))
-    return not caller.is_admin or has_files or any(_is_looked_up(one) for one in order.addressees)
-
-
-def _is_looked_up(one: AnyAddressee) -> bool:
-    return isinstance(one, Addressee) and not one.has_contacts
