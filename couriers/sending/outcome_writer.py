@@ -1,9 +1,9 @@
 """Writes the outcomes of one claimed parcel: noted at once, written a few times a second, all again at the end. The
 primary that has written them may be lost meanwhile, with what no replica has.
 
-Where a repeat could double a message, outcomes are written as soon as they are noted, and attempts are announced. There
-is one write at a time: it takes along what has come since the last one. So a killed process leaves little unknown, and
-a busy one needs few writes (docs/decisions/0159).
+Where a repeat could double a message, outcomes are written as soon as they are noted, that of a single entry with the
+end of its claim, and attempts are announced. There is one write at a time: it takes along what has come since the last
+one. So a killed process leaves little unknown, and a busy one needs few writes (docs/decisions/0159).
 
 Invariant I22: what is known of an attempt is recorded, also if the store failed meanwhile or the lease was lost. Tests:
 tests/couriers/sending/test_late_outcomes.py, tests/system/crash/test_frozen_couriers.py.
@@ -51,7 +51,8 @@ class OutcomeWriter:
         self._task = task
         self._parcel = parcel
         self._lease = services.options.lease
-        self._writes_at_once = services.courier.remembers == NEVER
+        # The outcome of a single entry is written when the claim is settled, which follows its attempt at once.
+        self._writes_at_once = services.courier.remembers == NEVER and len(parcel.entries) > 1
         self._items: list[Any] = []
         self._written = 0
         self._announced: list[_Announced] = []

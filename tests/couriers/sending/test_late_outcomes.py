@@ -303,3 +303,29 @@ async def has_no_task(stack: Stack) -> bool:
 
 async def has_status(stack: Stack, key: HistoryKey, channel: str, status: Status) -> bool:
     return set(statuses(await stack.history(key), channel).values()) == {status}
+
+
+class NamedCalls(ObservedStore):
+    """Notes the functions that write outcomes, in their order."""
+
+    written: list[str]
+
+    async def run(self, name: str, shard: int, *arguments: Argument) -> Any:
+        if name in ("extend", "settle"):
+            self.written.append(name)
+        return await super().run(name, shard, *arguments)
+
+    async def run_replicated(self, name: str, shard: int, *arguments: Argument) -> Any:
+        self.written.append(f"{name}, replicated")
+        return await super().run_replicated(name, shard, *arguments)
+
+
+async def test_the_outcome_of_a_single_message_is_written_with_the_end_of_its_claim(stack: Stack) -> None:
+    store = await NamedCalls.open(stack.server.url)
+    store.written = []
+    runtime = await stack.courier(FakeCourier(remembers=NEVER), QUICK, store)
+    key = (await stack.deliver(person(1, "echo"), channels=["echo"])).key
+    await stack.finished(key)
+    await stack.stop(runtime)
+    await store.close()
+    assert store.written == ["extend, replicated", "settle"]
