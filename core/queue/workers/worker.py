@@ -286,8 +286,9 @@ class Worker:
         finally:
             self._requested -= limit
         self._start_all(shard, claim, started)
-        self._schedule.note_backlog(shard, has_backlog=len(claim.tasks) >= limit)
-        if claim.tasks and len(claim.tasks) >= limit and self._tasks.has_room:
+        is_full = len(claim.tasks) >= limit or sum(max(1, task.left) for task in claim.tasks) >= room
+        self._schedule.note_backlog(shard, has_backlog=is_full)
+        if claim.tasks and is_full and self._tasks.has_room:
             return 0.0
         return self._seconds_to_sleep(claim) - (asyncio.get_running_loop().time() - started)
 

@@ -19,14 +19,14 @@ local function throttled_until(request)
 end
 
 -- Returns how many tasks the tube's pace allows now, and when it allows the next. One interval passes between two tasks; unused time is
--- saved up for a tenth of a second at most (K-26). Without a pace: as many as wanted.
+-- saved up for a tenth of a second at most (K-26). Without a pace: as many as wanted, and -1.
 local function allowed_by_pace(tube, interval, wanted)
   if interval == 0 or wanted == 0 then return wanted, -1 end
   local used_up = math.max(now, tonumber(redis_call('GET', Key.pace(tube)) or '0'))
   local burst = math.max(1, math.floor(100 / interval))
-  local free = math.floor(burst - (used_up - now) / interval + 0.000001)
-  if free >= 1 then return math.min(wanted, free), -1 end
-  return 0, math.ceil(used_up - (burst - 1) * interval)
+  local free = math.max(0, math.floor(burst - (used_up - now) / interval + 0.000001))
+  if free >= wanted then return wanted, -1 end
+  return free, math.ceil(used_up + (free - burst + 1) * interval)
 end
 
 local function use_pace(tube, interval, given)

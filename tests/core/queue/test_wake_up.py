@@ -184,6 +184,24 @@ async def test_a_worker_with_room_claims_once_for_a_task(stack: Stack) -> None:
     await running
 
 
+async def test_a_worker_goes_on_in_the_pace_of_its_tube(stack: Stack) -> None:
+    """The first claim gets fewer tasks than there are, and must learn when the pace allows the next."""
+    got: list[str] = []
+
+    async def handle(task: Task, claim: Claim) -> Settlement:
+        got.append(task.body)
+        return Settlement()
+
+    await Tubes(stack.store).create(Tube("t", pace=20))
+    for number in range(12):
+        await stack.queue.put("t", NewTask(str(number)))
+    worker = Worker(stack.store, "t", handle, options=SLEEPY)
+    running = asyncio.create_task(worker.run())
+    await until(lambda: len(got) == 12, within=20)  # it would sleep for 50 s
+    worker.stop()
+    await running
+
+
 async def has_ended(stack: Stack, task: str) -> bool:
     return not await stack.redis.exists(KEYS["task"].at(0, task.partition(".")[2]))
 
