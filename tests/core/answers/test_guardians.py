@@ -190,7 +190,7 @@ async def test_who_has_an_account_afterwards_does_not_consent_as_its_former_owne
             await users.update(TENANT, to, UserChange(contacts={BOT: [PAVELS]}))
     await asked.press(PAVELS, asked.button(PAVELS, NO))
     assert (await states(asked, accepted))[161] == expected
-    assert (asked.texts[-1] == "Этот вопрос задан не вам.") == (expected == "open")
+    assert (asked.texts[-1] == "This question was not asked of you.") == (expected == "open")
     links = AnswerLinks(asked.stack.store, Answers(asked.stack.store))
     token = await AnswerTokens(asked.stack.store).sign_link(LinkPlace.of(accepted.key, BOT, 1, 0, 0))
     linked = (await links.open(token)).asked
@@ -211,7 +211,7 @@ async def test_who_is_no_guardian_of_a_child_any_more_changes_no_consent_and_its
     await asked.press("pavel", asked.button("pavel", NO))
     await users.update(TENANT, 161, UserChange(**change))
     await asked.press("pavel", asked.button("pavel", YES))
-    assert asked.texts[-1] == "Этот вопрос задан не вам."
+    assert asked.texts[-1] == "This question was not asked of you."
     assert (await states(asked, accepted))[161] == "answered no"
     await asked.press("olga", asked.button("olga", YES))
     assert (await states(asked, accepted))[161] == "answered no !"
@@ -240,7 +240,7 @@ async def test_who_is_blocked_for_a_child_meanwhile_neither_answers_nor_gets_any
     later = await asked.stack.deliver(OLGA, PAVEL, channels=(BOT,), question=COMING, deliver_at=soon)
     await users.update(TENANT, 161, UserChange(blocked_guardians=["8"]))
     await asked.press("pavel", asked.button("pavel", NO))
-    assert asked.texts[-1] == "Этот вопрос задан не вам."
+    assert asked.texts[-1] == "This question was not asked of you."
     assert (await states(asked, accepted))[161] == "open"
     assert await OpenQuestions(asked.stack.store).remind(accepted.key, TENANT) == ("reminded", 1)
 
@@ -266,7 +266,7 @@ async def test_for_a_child_that_is_deleted_nobody_answers_and_nobody_is_reminded
     await asked.stack.deliveries.of_person.erase(TENANT, "v")
     await asked.press("olga", asked.button("olga", VERA_YES))
     assert (await states(asked, accepted))["v"] == "open"
-    assert asked.texts[-1] == "Не учтено: данные этого человека удалены."
+    assert asked.texts[-1] == "Not counted: the data of this person were deleted."
     assert await OpenQuestions(asked.stack.store).remind(accepted.key, TENANT) == ("reminded", 0)
 
 
