@@ -25,17 +25,18 @@ class Backups:
     def __init__(self, url: str, shards: int, directory: Path, calm: asyncio.Lock, log: Log) -> None:
         self._url, self._shards, self._directory = url, str(shards), directory
         self._calm, self._log = calm, log
-        self._turn = 0
+        self._calm_from = time.monotonic()
         self.done: Counter[str] = Counter()
         self.findings: list[str] = []
 
     async def take(self) -> None:
-        """Write a backup, each second one without blows, and restore it. One that a blow has met ends with an error."""
-        self._turn += 1
-        is_calm, began = self._turn % 2 == 0, time.monotonic()
+        """Write a backup, now and then without blows, and restore it. One that a blow has met ends with an error."""
+        is_calm = time.monotonic() >= self._calm_from
         async with self._calm if is_calm else nullcontext():
+            began = time.monotonic()
             error = await self._back_up(self._url)
-        ended = time.monotonic()
+            if is_calm:
+                self._calm_from = time.monotonic() + _REST * (time.monotonic() - began)
         if not error:
             await self._restore("second")
             self.done["restores"] += 1
@@ -45,8 +46,6 @@ class Backups:
             self.findings.append(error)
         else:
             self.done["met by a blow"] += 1
-        if is_calm:
-            await asyncio.sleep(ended + _REST * (ended - began) - time.monotonic())
 
     async def move(self) -> None:
         """Move what was restored last into a cluster, and a backup of that back to one server. `migrate` compares every

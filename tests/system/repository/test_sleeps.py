@@ -16,7 +16,6 @@ ALLOWED = {
     "system/failover/blows.py": 1,
     "system/failover/replica_set_blows.py": 2,
     "system/failover/everything.py": 3,  # the pauses between two works of a part, and between two looks
-    "system/failover/backups.py": 1,
     "system/failover/failover.py": 1,
     "system/failover/senders.py": 3,
     "system/soak/nemesis.py": 3,
