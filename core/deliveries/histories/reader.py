@@ -122,12 +122,15 @@ class HistoryReader:
         parcels = [(plan.channel, number) for plan in plans for number in range(len(plan.parcels))]
         tasks = [KEYS["task"].at(key.shard, parcel_task(key, *parcel)) for parcel in parcels]
         alive = await asyncio.gather(*(self._store.command("EXISTS", task) for task in tasks))
-        names = {
-            f"parcel:{channel}:{n}": channel for (channel, n), is_alive in zip(parcels, alive, strict=True) if is_alive
+        held = {parcel for parcel, is_alive in zip(parcels, alive, strict=True) if is_alive}
+        if not held:
+            return set()
+        latest = {  # an entry that was retried is in the later parcel
+            entry.field(parcel.channel): (parcel.channel, parcel.number)
+            async for parcel in self.parcels(key, fields)
+            for entry in parcel.entries
         }
-        texts = await self.read_fields(key, list(names)) if names else {}
-        entries = ((names[name], entry) for name, text in texts.items() for entry in load_parcel(text or "[0,[]]")[1])
-        return {entry.field(channel) for channel, entry in entries}
+        return {field for field, parcel in latest.items() if parcel in held}
 
     async def _snapshot(
         self, key: HistoryKey, tenant: str, immutable: HistoryFields, recipients: Sequence[StoredRecipient]

@@ -1,6 +1,7 @@
 """Cancelling deliveries, whole or for chosen recipients, before, during and after the attempts."""
 
 import asyncio
+from collections.abc import Awaitable
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -77,6 +78,32 @@ class TestCancelling:
         assert (result.cancelled, list(result.already_sent), list(result.in_flight)) == (1, [3], [1])
         assert statuses(await stack.finished(key)) == {1: "unknown", 2: "cancelled", 3: "sent"}
         assert len(courier.attempted) == 3
+
+    async def test_what_was_to_be_tried_again_is_cancelled_at_once_while_another_attempt_is_under_way(
+        self, stack: Stack
+    ) -> None:
+        """It read `queued` until the other attempts of its first parcel had ended."""
+        gate = Gate()
+
+        def respond(message: Message) -> Outcome | Awaitable[Outcome]:
+            return GONE if message.address == "p1" else gate(message)
+
+        await stack.courier(FakeCourier(respond=respond))
+        key = (await stack.deliver(*people(2), lane="x")).key
+
+        async def has(**expected: str) -> bool:
+            found = statuses(await stack.history(key))
+            return all(found[int(name[1:])] == status for name, status in expected.items())
+
+        await until(lambda: has(p1="failed", p2="queued"))
+        assert await stack.deliveries.retry(key, TENANT, [Status.FAILED]) == 1
+        assert await has(p1="queued", p2="queued")
+        cancelling = asyncio.create_task(stack.deliveries.cancel(key, TENANT))
+        await until(lambda: is_flagged(stack, key, "cancel"))
+        assert await has(p1="cancelled", p2="queued")
+        gate.opened.set()
+        await cancelling
+        assert statuses(await stack.finished(key)) == {1: "cancelled", 2: "sent"}
 
     async def test_an_unclear_entry_becomes_unknown_when_it_expires(self, stack: Stack) -> None:
         outcomes = by_address(p1=Unknown(), p2=Deferred(Reason.THROTTLED, HOUR))
