@@ -11,7 +11,8 @@ import json
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from typing import Any
 
-from core.deliveries.histories.parcels import Entry, parcel_task
+from core.deliveries.histories.encoding import StoredRecipient
+from core.deliveries.histories.parcels import Entry, ids_of, parcel_task
 from core.deliveries.histories.projection import HistoryFields
 from core.deliveries.histories.reader import HistoryReader
 from core.errors import Invalid, NotFound, StoreError
@@ -49,11 +50,9 @@ class Canceller:
         """
         fields = await self._reader.fields(key, tenant)
         stored = await self._reader.recipients(key, fields)
-        chosen = [one for one in stored if not recipients or str(one.id) in recipients]
-        if recipients and len({str(one.id) for one in chosen}) < len(set(recipients)):
-            raise NotFound("RECIPIENT_NOT_FOUND", "Not every recipient named is one of this delivery.", "recipient")
+        named = await self._named(key, fields, stored, recipients)
+        chosen = [one for one in stored if not recipients or str(one.id) in named]
         before = await self._reader.records(key, fields, chosen)
-        named = set(recipients)
         entries = await self._entries(key, fields, lambda _, one: str(one.id) in named) if named else []
         whole = 0 if recipients else 1
         reply = await self._run(key, tenant, whole, compact_json(entries))
@@ -65,6 +64,23 @@ class Canceller:
             await self._wait_for_attempts(key, fields)
         after = await self._reader.records(key, await self._reader.fields(key, tenant), chosen)
         return _result(before, after)
+
+    async def _named(
+        self, key: HistoryKey, fields: HistoryFields, stored: Sequence[StoredRecipient], recipients: Sequence[str]
+    ) -> set[str]:
+        """Return the ids of the recipients that are named by id, or by an address to which the delivery goes. Raises
+        NotFound RECIPIENT_NOT_FOUND.
+        """
+        ids = {str(one.id) for one in stored}
+        if ids.issuperset(recipients):
+            return set(recipients)
+        entries = [
+            (parcel.channel, one) async for parcel in self._reader.parcels(key, fields) for one in parcel.entries
+        ]
+        found = {one: one for one in recipients if one in ids} | ids_of(recipients, entries)
+        if not set(found).issuperset(recipients):
+            raise NotFound("RECIPIENT_NOT_FOUND", "Not every recipient named is one of this delivery.", "recipient")
+        return set(found.values())
 
     async def _run(self, key: HistoryKey, tenant: str, whole: int, entries: str) -> list[str]:
         """Run `lua/delivery/functions/cancel.lua`, as often as it has more to do than one call may."""

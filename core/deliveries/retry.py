@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from core.deliveries.channels import Channels
-from core.deliveries.histories.parcels import Entry, cut, cut_aligned, dump_parcel
+from core.deliveries.histories.parcels import Entry, cut, cut_aligned, dump_parcel, ids_of
 from core.deliveries.histories.projection import HistoryFields, channels_of
 from core.deliveries.histories.reader import HistoryReader
 from core.errors import Conflict, Invalid, NotFound
@@ -50,7 +50,7 @@ class Retrier:
         accept: Accept | None = None,
     ) -> int:
         """Queue the entries with one of these statuses again, without those that `accept` refuses; return how many.
-        `recipients`: ids; none for all.
+        `recipients`: ids or addresses; none for all.
 
         Raises NotFound HISTORY_NOT_FOUND, Invalid STATUS_NOT_RETRIABLE, Conflict NOT_RELEASED or CANCELLED.
         """
@@ -72,9 +72,10 @@ class Retrier:
         """Return [channel, encoded parcel, [item, …]] for `lua/delivery/functions/retry.lua`."""
         known, groups = await self._known(key, fields)
         if recipients:
-            known = {
-                channel: [one for one in rows if str(one.entry.id) in recipients] for channel, rows in known.items()
-            }
+            named = ids_of(
+                recipients, [(channel, one.entry) for channel, rows in known.items() for one in rows]
+            ).values()
+            known = {channel: [one for one in rows if str(one.entry.id) in named] for channel, rows in known.items()}
         sizes, is_personal = (await self._channels.read()).parcel_sizes, fields["personal"] is not None
         if fields["strategy"] == Strategy.FIRST:
             again = _once_more(known, statuses, is_over=fields["finished"] is not None)

@@ -230,7 +230,7 @@ def declare_cancel(parser: ArgumentParser) -> None:
         "--recipient",
         action="append",
         metavar="ID",
-        help="cancel only this recipient of the delivery; repeat for several",
+        help="cancel only this recipient of the delivery, by its id or an address; repeat for several",
     )
     for name in FILTERS:
         parser.add_argument(f"--{name}", help=f"all deliveries of this {name}")

@@ -9,11 +9,12 @@ An *entry* is one contact of one recipient in one channel; `number` counts the r
 `contact` the contacts of that recipient in that channel from 0.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
+from core.model.contacts.addresses import canonical
 from core.model.history_key import HistoryKey, Id
 from core.model.json_form import compact_json
 from core.model.states import Status
@@ -173,3 +174,19 @@ class LoadedParcel(NamedTuple):
 
 load_parcel = msgspec.json.Decoder(LoadedParcel).decode
 """Return a stored parcel, its entries in their order."""
+
+
+def ids_of(recipients: Collection[str], entries: Iterable[tuple[str, Entry]]) -> dict[str, str]:
+    """Return recipient → its id, for those that are named by their id, or by one of their addresses, such as
+    `sms:+79990000001` in any written form. `entries`: each with its channel.
+    """
+    split = ((one, *one.partition(":")[::2]) for one in recipients)
+    places = {(channel, canonical(channel, address)): one for one, channel, address in split}
+    found: dict[str, str] = {}
+    for channel, entry in entries:
+        name = str(entry.id)
+        if name in recipients:
+            found[name] = name
+        if one := places.get((channel, canonical(channel, entry.address))):
+            found.setdefault(one, name)
+    return found

@@ -27,7 +27,7 @@ class RescheduleRequest(RequestModel, frozen=True):
 
 
 class RetryRequest(RequestModel, frozen=True):
-    """The statuses of the outcomes to retry; default: both. `recipients`: default: all."""
+    """The statuses of the outcomes to retry; default: both. `recipients`: by id or address; default: all."""
 
     recipients: Annotated[list[IdField], Meta(min_length=1, max_length=10_000)] | UnsetType = UNSET
     statuses: Annotated[list[Literal["failed", "unknown"]], Meta(min_length=1, max_length=2)] | UnsetType = UNSET
@@ -45,7 +45,7 @@ class CancellationRequest(RequestModel, frozen=True):
 
 
 class CancelQuery(RequestModel, frozen=True):
-    """The recipients to cancel; default: all."""
+    """The recipients to cancel, each by its id or an address such as `sms:+79990000001`; default: all."""
 
     recipient: Annotated[list[Name], Meta(max_length=10_000)] | UnsetType = UNSET
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from core.deliveries.histories.parcels import Entry
+from core.errors import NotFound
 from core.model.clock import Backoff
 from core.model.history_key import HistoryKey
 from core.model.json_form import compact_json
@@ -127,6 +128,21 @@ class TestCancelling:
         assert statuses(history, "sms") == {1: "sent", 2: "cancelled", 3: "cancelled", 4: "sent"}
         assert all(sorted(courier.addresses) == ["p1", "p4"] for courier in couriers)
         assert history.state is DeliveryState.FINISHED
+
+    async def test_a_recipient_is_named_by_its_id_or_by_an_address_in_any_form(self, stack: Stack) -> None:
+        """An address that is given alone may be a person's of the directory, whose id the sender does not know."""
+        recipients = [person(number, sms=[f"+7999000000{number}"]) for number in (1, 2, 3)]
+        respond = by_address(**{one.contacts["sms"][0]: GONE for one in recipients})
+        failing = (await stack.deliver(*recipients, channels=("sms",))).key
+        await stack.courier(FakeCourier("sms", respond=respond))
+        await stack.finished(failing)
+        assert await stack.deliveries.retry(failing, TENANT, [Status.FAILED], ["sms:8 (999) 000-00-01", "2"]) == 2
+        waiting = (await stack.deliver(*recipients, channels=("sms",), deliver_at=stack.now() + HOUR)).key
+        with pytest.raises(NotFound, match="Not every recipient"):
+            await stack.deliveries.cancel(waiting, TENANT, ["1", "sms:+79990000009"])
+        assert (await stack.deliveries.cancel(waiting, TENANT, ["sms:8 (999) 000-00-01", "2"])).cancelled == 2
+        found = statuses(await stack.history(waiting), "sms")
+        assert found == {1: "cancelled", 2: "cancelled", 3: "queued"}
 
     @pytest.mark.parametrize("scheduled", [True, False])
     async def test_cancelling_all_recipients_one_by_one_ends_the_delivery(self, stack: Stack, scheduled: bool) -> None:
