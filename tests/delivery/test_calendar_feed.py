@@ -69,6 +69,8 @@ async def test_the_calendar_has_the_deadline_and_then_the_answer_of_its_person_a
     api: Api, courier: Couriers
 ) -> None:
     await courier("sms")
+    for person in (4, 5):
+        assert (await api.call("PATCH", f"/v1/users/{person}", {"locale": "ru"})).status == 200
     secret, _ = await key_of(api, 4)
     where = await asks(api, {"kind": "choice", "options": CLUBS, "until": UNTIL})
     await finished(api, where)

@@ -111,7 +111,7 @@ async def test_people_are_added_listed_changed_and_removed(ada: Ada) -> None:
     assert [user["id"] for user in await result(ada, "user", "list")] == [1, "u2"]
     assert [user["id"] for user in await result(ada, "user", "list", "--contact", "telegram:100001")] == [1]
     assert await result(ada, "user", "change", "1", "--name", "", "--contact", "sms:9991112233") == [
-        {"id": 1, "name": None, "email": None, "role": "trainer", "locale": "ru",
+        {"id": 1, "name": None, "email": None, "role": "trainer", "locale": None,
          "contacts": {"sms": ["+79991112233"]}, "opt_out": [], "blocked": False}
     ]  # fmt: skip
     shown = (await ada("user", "show", "1"))[1]

@@ -15,6 +15,7 @@ from core.directory import Directory
 from core.model.delivery import Recipient
 from core.model.people import User
 from core.queue import QueueClient
+from core.sentence import say
 from core.updates import answer_worker
 from core.updates.answer_worker import AnswerWorker
 from couriers.max import courier as max_courier
@@ -32,7 +33,6 @@ from sandbox.max import MaxServer
 from sandbox.state import SandboxState
 from sandbox.vk import VkServer
 from tests.core.answers.test_answers import COMING
-from tests.core.answers.test_groups import STRANGER as HINT
 from tests.support.receiving import polled
 from tests.support.serving import serving
 from tests.support.stack import TENANT, Stack
@@ -202,7 +202,7 @@ async def test_members_press_and_each_counts_once_while_the_chat_sees_only_total
             (anna, "I come", "Your answer: I come"),
             (ben, "I come", "Your answer: I come"),
             (ben, "I do not", "Your answer is now: I do not"),
-            (stranger, "I come", HINT + group.way_to_bot),
+            (stranger, "I come", say("press_answer_stranger", "en") + group.way_to_bot),
         ):
             await until(lambda: any(one.startswith(button) for one in group.buttons()))  # noqa: B023 - at once
             label = next(one for one in group.buttons() if one.startswith(button))

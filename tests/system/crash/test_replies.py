@@ -67,7 +67,7 @@ async def add_people(installation: Installation, channel: Channel) -> None:
     users = Directory(installation.core.store).users
     for number, name in ((7, "Anna"), (1, "Maria")):
         contacts = {channel.name: [channel.address(number)]}
-        await users.create(TENANT, User(number, name, role="trainer", contacts=contacts))
+        await users.create(TENANT, User(number, name, role="trainer", locale="ru", contacts=contacts))
 
 
 async def reader(installation: Installation, channel: Channel, **settings: str) -> AdaProcess:
