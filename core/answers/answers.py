@@ -160,8 +160,8 @@ class Answers:
         return PressedAnswer(given, answered_rows(asked.content, question, tokens, chosen))
 
     async def language_of_button(self, tenant: str, token: str) -> str:
-        """Return the language in which the message with a button asks, whoever has pressed it; "" if its question is
-        no longer kept, or the button is of none.
+        """Return the language of the question to which a button belongs, also for a press by another account; "" if the
+        question is no longer stored, or the button belongs to none.
         """
         with suppress(Refused):
             pressed = await self._tokens.read_place(token)

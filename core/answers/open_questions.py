@@ -81,8 +81,8 @@ class OpenQuestions:
         return result, int(people[0]) if people else 0
 
     async def why_nobody(self, key: HistoryKey, tenant: str) -> NobodyReminded:
-        """Return why a reminder has reached nobody: all_answered; unreached: the message has reached nobody of those
-        without an answer; unwanted: they want no messages, or have their addresses no more. Raises NotFound
+        """Return why a reminder went to nobody: all_answered; unreached: nobody without an answer has got the message;
+        unwanted: all without an answer have opted out, are blocked or have lost their addresses. Raises NotFound
         QUESTION_NOT_FOUND, HISTORY_NOT_FOUND.
         """
         totals = (await self._reader.summary(key, tenant)).answers

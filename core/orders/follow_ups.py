@@ -37,8 +37,9 @@ _REASONS = {Following.UNREACHED: Reason.REACHED_MEANWHILE, Following.UNANSWERED:
 
 
 class FollowedPeople(Struct, frozen=True):
-    """The recipients of a follow-up. `left_out`: why → the number of people of the other delivery that it omits.
-    `waiting`: recipients that the other delivery may still reach.
+    """The recipients of a follow-up. `rows`: place of an addressee → its numbers in the deliveries looked at.
+    `left_out`: why → the number of people of the other delivery that it omits. `waiting`: recipients that the other
+    delivery may still reach.
     """
 
     addressees: Placed
@@ -49,7 +50,7 @@ class FollowedPeople(Struct, frozen=True):
 
     def linked(self, delivery: NewDelivery) -> NewDelivery:
         """Return the delivery as the follow-up, with the number of each recipient in the deliveries looked at."""
-        rows = [self.rows[id_text(one.id)] for one in delivery.recipients]
+        rows = [self.rows[one.place] for one in delivery.recipients]
         links = [
             LeavesOut(link.suffix, link.of, [row[column] for row in rows])
             for column, link in enumerate(self.follow_up.leaves_out)
@@ -107,10 +108,11 @@ class FollowUps:
             raise Invalid("NOBODY_LEFT", "Nobody is left whom the follow-up would go to.", f"{PLACE}.follow_up")
         numbers = [one.number for one, _ in addressees]
         waiting = await self._waiting(found, caller.tenant, numbers)
+        placed = [(f"{PLACE}.follow_up.{number}", *one) for number, one in enumerate(addressees)]
         return FollowedPeople(
-            [(f"{PLACE}.follow_up.{number}", one) for number, (_, one) in enumerate(addressees)],
+            [(place, one) for place, _, one in placed],
             FollowUp(found.key, found.links[0].of, found.links),
-            {id_text(one.id): [link.numbers[one.number] for link in found.links] for one, _ in addressees},
+            {place: [link.numbers[one.number] for link in found.links] for place, one, _ in placed},
             {why: count for why, count in left_out.items() if count},
             waiting,
         )

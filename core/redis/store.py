@@ -289,7 +289,7 @@ class Store:
             raise self._fault_of(refusal) from None
 
     async def write_lasting(self, kept_ms: int, verb: str, key: str, *words: Word) -> Any:
-        """As `write`, and give the key a lifetime in the same step."""
+        """Write as `write` does, and set the lifetime of the key in the same step."""
         return await self.run("write_lasting", self.home_of(verb, key), verb, key, kept_ms, *words)
 
     async def command_at(self, home: int, *command: Word) -> Any:

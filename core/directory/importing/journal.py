@@ -112,7 +112,7 @@ async def _roll_forward_shard(store: Store, shard: int) -> int:
 
 
 async def _sum(parts: Iterable[Awaitable[int]]) -> int:
-    """Raises the first fault when all have ended."""
+    """Return the sum of the parts when all have ended. Raises the first fault of them."""
     numbers = await asyncio.gather(*parts, return_exceptions=True)
     for fault in numbers:
         if isinstance(fault, BaseException):

@@ -125,7 +125,7 @@ class UserQuery(RequestModel, frozen=True):
 
 
 class UserResponse(Struct):
-    """A person. `locale`: null if nobody has stated its language. `fields`: of its own; absent if it has none.
+    """A person. `locale`: null if its language is unknown. `fields`: of its own; absent if it has none.
     `hours`: absent if it wants messages at any time.
     `external_ids`: what other systems call it; absent if there are none. `guardians`,
     `blocked_guardians`: ids of people, as text; absent if there are none.

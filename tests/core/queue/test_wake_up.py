@@ -342,7 +342,7 @@ async def test_a_shard_rests_while_its_bell_and_its_timer_exist(stack: Stack) ->
     assert await idle() == {}
     next_at = (await claim()).next_at
     assert await idle() == {0: Timer("a", next_at)}
-    assert await idle("u") == {}, "nobody sleeps in u"
+    assert await idle("u") == {}, "no worker of u sleeps"
     await stack.redis.delete(KEYS["timer"].at(0))
     assert await idle() == {}, "the keeper has died"
     await claim()
