@@ -133,19 +133,17 @@ class FollowUps:
         if len(links) + len(siblings) > MOST:
             raise Conflict("FOLLOW_UPS_TOO_MANY", f"At most {MOST} deliveries follow one another.")
         for suffix in siblings:
-            links.append(await self._sibling(HistoryKey.of(key.shard, suffix), of, recipients, caller.tenant))
+            links.append(await self._sibling(key, HistoryKey.of(key.shard, suffix), of, recipients))
         return _Followed(key, fields, recipients, links)
 
     async def _sibling(
-        self, key: HistoryKey, of: Following, recipients: Sequence[StoredRecipient], tenant: str
+        self, followed: HistoryKey, key: HistoryKey, of: Following, recipients: Sequence[StoredRecipient]
     ) -> LeavesOut:
         """Return the link to an earlier follow-up; without its people if it is kept no more."""
-        try:
-            there = await self._reader.recipients(key, await self._reader.fields(key, tenant))
-        except NotFound:
-            there = []
-        numbers = {id_text(one.id): one.number for one in there}
-        return LeavesOut(key.suffix, of, [numbers.get(id_text(one.id), -1) for one in recipients])
+        links = load_leaves_out((await self._reader.read_fields(key, ["leave_out"]))["leave_out"])
+        own = (link.numbers for link in links if link.suffix == followed.suffix)
+        numbers = {number: there for link in own for there, number in enumerate(link)}
+        return LeavesOut(key.suffix, of, [numbers.get(one.number, -1) for one in recipients])
 
     async def _left_out(self, found: _Followed, tenant: str) -> Mapping[int, Reason]:
         """Return, by their numbers, the recipients of whom a delivery needs nothing more, and why."""
